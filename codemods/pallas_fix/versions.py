@@ -1,0 +1,60 @@
+"""Versions of jax: which ones a rule speaks of, and which ones the user's code must run on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+RELEASES = tuple(
+    Version(text)
+    for text in (
+        "0.4.30 0.4.31 0.4.33 0.4.34 0.4.35 0.4.36 0.4.37 0.4.38 0.5.0 0.5.1 0.5.2 0.5.3 0.6.0 "
+        "0.6.1 0.6.2 0.7.0 0.7.1 0.7.2 0.8.0 0.8.1 0.8.2 0.8.3 0.9.0 0.9.0.1 0.9.1 0.9.2 "
+        "0.10.0 0.10.1 0.10.2 0.11.0 0.11.1 0.11.2 0.12.0 0.12.0.1"
+    ).split()
+)
+"""The releases whose Pallas API is known to the rules, oldest first."""
+
+NEWEST = RELEASES[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    """The jax versions from `low` on, and before `before` if given."""
+
+    low: Version
+    before: Version | None = None
+
+    def __contains__(self, version: Version) -> bool:
+        return self.low <= version and (self.before is None or version < self.before)
+
+    def __str__(self) -> str:
+        return f">={self.low}" + (f",<{self.before}" if self.before else "")
+
+
+def since(low: str, before: str | None = None) -> VersionRange:
+    """The versions from `low` on, and before `before` if given."""
+    return VersionRange(Version(low), Version(before) if before else None)
+
+
+def parse_jax(text: str) -> tuple[Version, ...]:
+    """Read `--jax`: one version (`0.11.2`), or a range (`>=0.9,<0.12`) as the releases in it.
+
+    Raises ValueError where the text is neither, or where no known release is in the range.
+    """
+    try:
+        return (Version(text),)
+    except InvalidVersion:
+        pass
+    try:
+        specifiers = SpecifierSet(text)
+    except InvalidSpecifier:
+        raise ValueError(
+            f"{text!r} is neither a jax version (0.12.0.1) nor a range ('>=0.9,<0.12')"
+        ) from None
+    releases = tuple(version for version in RELEASES if version in specifiers)
+    if not releases:
+        raise ValueError(f"no known jax release is in {text!r} (known: {RELEASES[0]} to {NEWEST})")
+    return releases
