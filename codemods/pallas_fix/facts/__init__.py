@@ -1,0 +1,76 @@
+"""What a module says about Pallas: names, constants, launches, refs and where they go."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from pallas_fix.edits import Span
+from pallas_fix.facts.allocations import Allocations
+from pallas_fix.facts.constants import Constants
+from pallas_fix.facts.flow import TooLarge, Walker
+from pallas_fix.facts.launches import Launch, Launches
+from pallas_fix.facts.names import Function, Names
+from pallas_fix.facts.positions import Positions
+from pallas_fix.facts.values import Trace
+
+
+class Facts:
+    """The facts of one module; what is costly is worked out when first asked for."""
+
+    def __init__(self, text: str, path: str, tree: ast.Module) -> None:
+        self.text = text
+        self.path = path
+        self.tree = tree
+        self.names = Names(tree)
+        self.constants = Constants(self.names)
+        self.allocations = Allocations(self.names, self.constants)
+        self._positions = Positions(text)
+
+    @classmethod
+    def parse(cls, text: str, path: str) -> Facts:
+        """Read a module. Raises SyntaxError, ValueError or RecursionError where it cannot."""
+        return cls(text, path, ast.parse(text.removeprefix("\ufeff"), path))
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node lies, in characters."""
+        return self._positions.span(node)
+
+    def source(self, node: ast.AST) -> str:
+        """The text of a node as the file has it."""
+        return self._positions.source(self.span(node))
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        """The launches of the module, in the order in which they stand."""
+        found = list(Launches(self.names, self.constants, self.allocations))
+        return tuple(sorted(found, key=lambda launch: self.span(launch.call)))
+
+    @cached_property
+    def traces(self) -> tuple[Trace, ...]:
+        """A walk through each launch, then one through each function that none of them reached."""
+        walker = Walker(self.names, self.constants, self.allocations)
+        return tuple(self._walk(walker))
+
+    def _walk(self, walker: Walker) -> Iterator[Trace]:
+        for launch in self.launches:
+            try:
+                trace = walker.launch(launch)
+            except TooLarge:
+                continue
+            if trace is not None:
+                yield trace
+        for function in self._functions():
+            if function in walker.entered:
+                continue
+            try:
+                yield walker.function(function)
+            except TooLarge:
+                continue
+
+    def _functions(self) -> Iterator[Function]:
+        """Functions of the module and of its classes, outer ones before those inside them."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node

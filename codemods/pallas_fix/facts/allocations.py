@@ -1,0 +1,184 @@
+"""Expressions that create refs, and the lists in which launches take them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from pallas_fix.facts.constants import Constants
+from pallas_fix.facts.names import Function, Names
+
+_PLGPU_SPACES = {"plgpu.SMEM", "plgpu.GMEM", "plgpu.TMEM", "plgpu.REGS", "plgpu.ACC"}
+_SPACES = _PLGPU_SPACES | {
+    f"pltpu.{name}" for name in ("VMEM", "SMEM", "CMEM", "HBM", "VMEM_SHARED", "ANY", "ACC")
+}
+_MUTATORS = frozenset("append extend insert pop remove clear reverse sort update setdefault".split())
+
+
+@dataclass(eq=False, slots=True)
+class Allocation:
+    """One ref to be created: `space(shape, dtype)`, or `pltpu.ACC(index)(shape, dtype)`.
+
+    `node` is the whole expression, `space_node` the part that names the space. `index` is the
+    MXU index of an accumulator. `init` is the value of `plgpu.ACC.init(value)`.
+    """
+
+    node: ast.expr
+    space: str
+    space_node: ast.expr
+    shape: ast.expr | None
+    dtype: ast.expr | None
+    index: ast.expr | None = None
+    init: ast.expr | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Slot:
+    """One place of a list, tuple, dict or call that holds an allocation (or a nested list).
+
+    `element` is the expression in that place, `container` the display or call around it.
+    `shared` is true where one expression stands for several refs (`[x] * 2`).
+    """
+
+    element: ast.expr
+    container: ast.expr
+    key: str | None = None
+    allocation: Allocation | None = None
+    children: tuple[Slot, ...] | None = None
+    shared: bool = False
+
+
+class Allocations:
+    """Reads allocations and containers of one module."""
+
+    def __init__(self, names: Names, constants: Constants) -> None:
+        self._names = names
+        self._constants = constants
+
+    def parse(self, expr: ast.expr) -> Allocation | None:
+        """The allocation that an expression stands for (names are followed), or None."""
+        node = self._constants.origin(expr)
+        if not isinstance(node, ast.Call):
+            return None
+        func = node.func
+        name = self._names.qualified(func)
+        shape, dtype = argument(node, 0, "shape"), argument(node, 1, "dtype")
+        if name in _SPACES:
+            return Allocation(node, name, func, shape, dtype)
+        if name == "plgpu.ACC.init" and node.args:
+            return Allocation(node, "plgpu.ACC", func, None, None, None, node.args[0])
+        if isinstance(func, ast.Call) and self._names.qualified(func.func) == "pltpu.ACC":
+            index = argument(func, 0, "mxu_id")
+            return Allocation(node, "pltpu.ACC", func, shape, dtype, index)
+        return None
+
+    def space(self, expr: ast.expr | None) -> tuple[str, ast.expr | None] | None:
+        """The memory space that `memory_space=expr` names, with the index of an accumulator."""
+        node = self._constants.origin(expr)
+        if isinstance(node, ast.Call) and self._names.qualified(node.func) == "pltpu.ACC":
+            return "pltpu.ACC", argument(node, 0, "mxu_id")
+        name = self._names.qualified(node) if node is not None else None
+        return (name, None) if name is not None else None
+
+    def slots(self, expr: ast.expr | None) -> tuple[Slot, ...] | None:
+        """The places of a container of allocations in order, or None where they are not certain.
+
+        Lists, tuples, dicts, `dict(...)`, `[x] * n`, `a + b`, `*inner`, names of these, and
+        calls of functions without arguments that return one.
+        """
+        return self._slots(expr, 0)
+
+    def slot(self, element: ast.expr, container: ast.expr, key: str | None = None) -> Slot:
+        """The slot of one element, with what it holds."""
+        allocation = self.parse(element)
+        children = None if allocation is not None else self._nested(element)
+        return Slot(element, container, key, allocation, children)
+
+    def _nested(self, element: ast.expr) -> tuple[Slot, ...] | None:
+        node = self._constants.origin(element)
+        nested = isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.BinOp)
+        return self._slots(element, 4) if nested else None
+
+    def _slots(self, expr: ast.expr | None, depth: int) -> tuple[Slot, ...] | None:
+        if expr is None or depth > 8 or self._mutated(expr):
+            return None
+        node = self._constants.origin(expr)
+        match node:
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                found: list[Slot] = []
+                for element in elements:
+                    if isinstance(element, ast.Starred):
+                        inner = self._slots(element.value, depth + 1)
+                        if inner is None:
+                            return None
+                        found.extend(inner)
+                    else:
+                        found.append(self.slot(element, node))
+                return tuple(found)
+            case ast.Dict(keys=keys, values=values):
+                return self._dict(node, keys, values)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                first, second = self._slots(left, depth + 1), self._slots(right, depth + 1)
+                return None if first is None or second is None else first + second
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                inner, count = self._slots(left, depth + 1), self._constants.fold(right)
+                if inner is None or not isinstance(count, int) or not 0 <= count <= 64:
+                    return None
+                for slot in inner:
+                    slot.shared = slot.shared or count != 1
+                return inner * count
+            case ast.Call(func=func, args=[], keywords=[]):
+                return self._slots(self.returned(self._names.definition(func)), depth + 1)
+            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
+                if any(k.arg is None for k in keywords):
+                    return None
+                return tuple(self.slot(k.value, node, k.arg) for k in keywords)
+            case _:
+                return None
+
+    def _dict(
+        self, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr]
+    ) -> tuple[Slot, ...] | None:
+        names = [self._constants.fold(key) if key is not None else None for key in keys]
+        if not all(isinstance(name, str) for name in names):
+            return None
+        return tuple(
+            self.slot(value, node, str(name)) for name, value in zip(names, values, strict=True)
+        )
+
+    def returned(self, function: Function | None) -> ast.expr | None:
+        """What a function without parameters returns, where that is one expression."""
+        if function is None or function.args.args or function.args.vararg:
+            return None
+        if isinstance(function, ast.Lambda):
+            return function.body
+        returns = [n for n in ast.walk(function) if isinstance(n, ast.Return)]
+        last = function.body[-1]
+        return last.value if len(returns) == 1 and returns[0] is last else None
+
+    def _mutated(self, expr: ast.expr) -> bool:
+        """True where a name's list may have changed since it was assigned."""
+        if not isinstance(expr, ast.Name):
+            return False
+        scope = self._names.lookup(expr.id, self._names.scope(expr))
+        for node in ast.walk(scope[0].node) if scope else ():
+            if isinstance(node, ast.Attribute) and node.attr in _MUTATORS:
+                named = isinstance(node.value, ast.Name) and node.value.id == expr.id
+                if named and isinstance(self._names.parent.get(node), ast.Call):
+                    return True
+            elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+                if isinstance(node.value, ast.Name) and node.value.id == expr.id:
+                    return True
+        return False
+
+
+def argument(call: ast.Call, position: int | None, name: str) -> ast.expr | None:
+    """An argument of a call by position or keyword; None where it is absent or starred."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if position is None or position >= len(call.args):
+        return None
+    if any(isinstance(a, ast.Starred) for a in call.args[: position + 1]):
+        return None
+    return call.args[position]
