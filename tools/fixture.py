@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from pallas_fix.files import Source
 from pallas_fix.fixpoint import Outcome, fix_text
@@ -89,23 +90,21 @@ def read_fixture(folder: Path) -> Fixture:
         table = tomllib.loads((folder / "case.toml").read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise FixtureError(f"{folder}: case.toml: {error}") from None
-    unknown = set(table) - {item.name for item in fields(Fixture)} | set(table) & {"folder"}
+    unknown = set(table) - {item.name for item in fields(Fixture) if item.name != "folder"}
     if unknown:
         raise FixtureError(f"{folder}: case.toml: unknown keys {sorted(unknown)}")
-    options = {
+    options: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in table.get("options", {}).items()
     }
-    fixture = Fixture(
-        **table
-        | {
-            "folder": folder,
-            "rules": tuple(table.get("rules", [folder.parent.name])),
-            "options": Options(**options),
-            "stage": Stage(table["stage"]) if "stage" in table else None,
-            "until": Stage(table.get("until", Stage.COMPILE)),
-        }
-    )
+    settings: dict[str, Any] = table | {
+        "folder": folder,
+        "rules": tuple(table.get("rules", [folder.parent.name])),
+        "options": Options(**options),
+        "stage": Stage(table["stage"]) if "stage" in table else None,
+        "until": Stage(table.get("until", Stage.COMPILE)),
+    }
+    fixture = Fixture(**settings)
     complaint = _complaint(fixture)
     if complaint:
         raise FixtureError(f"{folder}: {complaint}")
