@@ -1,0 +1,136 @@
+"""One warm worker process, as the tool sees it: jobs go in, what happened comes out."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from collections import deque
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pallas_fix.targets import Target
+from pallas_fix.verify.ends import End, Limits, finish
+from pallas_fix.verify.environment import environment
+from pallas_fix.verify.verdict import Stage, StageResult
+
+START = Path(__file__).parent / "worker" / "start.py"
+
+STARTUP = 300.0
+"""Seconds that a worker may take to import jax (from a cold disk of a busy machine)."""
+
+GRACE = 30.0
+"""Seconds after the end of a job's time in which the worker must have said so."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one job did: its stages, the functions it entered, the numbers it computed."""
+
+    stages: list[StageResult] = field(default_factory=list)
+    entered: frozenset[str] = frozenset()
+    device: str | None = None
+    digests: list[list[str]] = field(default_factory=list)
+
+
+class WorkerError(Exception):
+    """The worker cannot be started or has gone: one sentence that says why."""
+
+
+class Worker:
+    """A warm process of one interpreter for one target; does one job at a time."""
+
+    def __init__(self, python: Path, target: Target, folder: Path, device: bool) -> None:
+        """Start it in `folder`, an empty one of its own. Raises WorkerError."""
+        self.target = target
+        self.tools: tuple[str, ...] = ()
+        self._folder = folder
+        self._rest = b""
+        self._lines: deque[bytes] = deque()
+        self._log = folder / "log"
+        command = [str(python), "-P", str(START), json.dumps(asdict(target))]
+        try:
+            with self._log.open("wb") as log:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    bufsize=0,
+                    cwd=folder,
+                    env=environment(target, folder, device),
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise WorkerError(f"cannot start {python}: {error.strerror or error}") from error
+        event = self._event(time.monotonic() + STARTUP) or {"event": "broken"}
+        if event["event"] == "broken":
+            self.close()
+            why = event.get("message") or self._said()
+            raise WorkerError(f"cannot import jax with {python}: {why}")
+        self.tools = tuple(event["tools"])
+
+    def run(self, job: dict[str, Any], limits: Limits) -> Outcome:
+        """Do one job. Raises WorkerError if the worker itself is lost."""
+        outcome = Outcome()
+        begun: str | None = None
+        line = json.dumps(job | {"limits": asdict(limits)}) + "\n"
+        try:
+            assert self._process.stdin is not None
+            self._process.stdin.write(line.encode())
+        except OSError as error:
+            raise WorkerError(f"the worker for {self.target.name} is gone") from error
+        deadline = time.monotonic() + limits.wall + GRACE
+        while event := self._event(deadline):
+            match event.pop("event"):
+                case "begin":
+                    begun = event["stage"]
+                case "end":
+                    begun = None
+                    outcome.stages.append(StageResult(Stage(event.pop("stage")), **event))
+                case "entered":
+                    outcome.entered |= {event["name"]}
+                case "device":
+                    outcome.device = event["name"]
+                case "numbers":
+                    outcome.digests.append(event["digests"])
+                case "exit":
+                    end = End(event["code"], event["reason"], event["output"])
+                    finish(outcome.stages, begun, end, limits)
+                    return outcome
+        self.close()
+        raise WorkerError(f"the worker for {self.target.name} is gone")
+
+    def close(self) -> None:
+        """End the process and all that it started. May be called twice."""
+        if self._process.stdin:
+            self._process.stdin.close()
+        try:
+            self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+
+    def _event(self, deadline: float) -> dict[str, Any] | None:
+        """The next thing that the worker says; None if it ends or says nothing in time."""
+        assert self._process.stdout is not None
+        while not self._lines:
+            ready, _, _ = select.select([self._process.stdout], [], [], deadline - time.monotonic())
+            data = os.read(self._process.stdout.fileno(), 1 << 16) if ready else b""
+            if not data:
+                return None
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            self._lines.extend(lines)
+        event: dict[str, Any] = json.loads(self._lines.popleft())
+        return event
+
+    def _said(self) -> str:
+        """The last line that the worker wrote to its log."""
+        lines = self._log.read_text(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")

@@ -1,0 +1,62 @@
+"""Exceptions in few words: the type, the first lines of the message, the user's line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from traceback import walk_tb
+
+MOST_LINES = 6
+MOST_CHARACTERS = 1200
+
+
+def describe(error: BaseException, root: str, file: str) -> dict[str, str]:
+    """The `error`, `message` and `where` of an exception.
+
+    `where` is `file:line` relative to `root`: the innermost frame in `file`, else the innermost
+    one anywhere below `root`, else empty.
+    """
+    return {
+        "error": type(error).__name__,
+        "message": _message(error),
+        "where": _where(error, root, file),
+    }
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"the code called sys.exit({'' if error.code is None else repr(error.code)})"
+    if isinstance(error, MemoryError):
+        return "the memory limit of the worker is used up"
+    try:
+        text = str(error)
+    except Exception:
+        return "the message of this error cannot be printed"
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[:MOST_LINES])[:MOST_CHARACTERS]
+
+
+def _where(error: BaseException, root: str, file: str) -> str:
+    target = os.path.join(root, file)
+    places = list(_places(error))
+    for path, line in reversed(places):
+        if path == target:
+            return f"{file}:{line}"
+    for path, line in reversed(places):
+        if path.startswith(root + os.sep):
+            return f"{os.path.relpath(path, root)}:{line}"
+    return ""
+
+
+def _places(error: BaseException) -> Iterator[tuple[str, int]]:
+    """Yield file and line of the frames of an error and of its causes, outermost first."""
+    chain: list[BaseException] = []
+    seen: BaseException | None = error
+    while seen is not None and seen not in chain:
+        chain.append(seen)
+        seen = seen.__cause__ or seen.__context__
+    for one in reversed(chain):
+        for frame, line in walk_tb(one.__traceback__):
+            yield frame.f_code.co_filename, line
+        if isinstance(one, SyntaxError) and one.filename and one.lineno:
+            yield one.filename, one.lineno
