@@ -102,6 +102,14 @@ class AddParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveDecorator:
+    """Take the decorator whose expression lies at `decorator` off the `def` at `span`."""
+
+    span: Span
+    decorator: Span
+
+
+@dataclass(frozen=True, slots=True)
 class InsertBefore:
     """Insert statements before the statement at `span`, in its block."""
 
@@ -170,6 +178,7 @@ Edit = (
     | RemoveElement
     | RemoveParameter
     | AddParameter
+    | RemoveDecorator
     | InsertBefore
     | InsertAfter
     | InsertFirst

@@ -10,6 +10,7 @@ from pallas_fix.edits import Span
 from pallas_fix.facts.allocations import Allocations
 from pallas_fix.facts.constants import Constants
 from pallas_fix.facts.flow import TooLarge, Walker
+from pallas_fix.facts.guards import guarded
 from pallas_fix.facts.launches import Launch, Launches
 from pallas_fix.facts.names import Function, Names
 from pallas_fix.facts.positions import Positions
@@ -40,6 +41,14 @@ class Facts:
     def source(self, node: ast.AST) -> str:
         """The text of a node as the file has it."""
         return self._positions.source(self.span(node))
+
+    @cached_property
+    def _guarded(self) -> tuple[Span, ...]:
+        return tuple(self.span(node) for node in guarded(self.names))
+
+    def is_guarded(self, span: Span) -> bool:
+        """True for code in an arm of somebody's test for versions of jax (`facts.guards`)."""
+        return any(outer.contains(span) for outer in self._guarded)
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 
 from pallas_fix.facts.constants import Constants
@@ -12,7 +13,17 @@ _PLGPU_SPACES = {"plgpu.SMEM", "plgpu.GMEM", "plgpu.TMEM", "plgpu.REGS", "plgpu.
 _SPACES = _PLGPU_SPACES | {
     f"pltpu.{name}" for name in ("VMEM", "SMEM", "CMEM", "HBM", "VMEM_SHARED", "ANY", "ACC")
 }
-_MUTATORS = frozenset("append extend insert pop remove clear reverse sort update setdefault".split())
+# What people write for `pltpu.ACC` by analogy with the other spaces; no jax has had these names
+# (jax/experimental/pallas/tpu.py, jax/_src/pallas/mosaic/core.py).
+_INVENTED = re.compile(
+    r"(?:pltpu|pl)\.(?:(?:TPU)?MemorySpace\.|ACC\.)?"
+    r"(?:(?:TPU_?|MXU_?)?(?:ACC|ACCUM|ACCUMULATORS?)(?:_?(?:MEM|MEMORY|SPACE|REF))*"
+    r"|(?:TPU|MXU|Tpu|Mxu)?Acc(?:um|umulator)?(?:Memory|Space|Scratch)*)"
+)
+_REAL = frozenset({"pltpu.ACC", "pltpu.AccMemorySpace"})
+_MUTATORS = frozenset(
+    "append extend insert pop remove clear reverse sort update setdefault".split()
+)
 
 
 @dataclass(eq=False, slots=True)
@@ -20,7 +31,9 @@ class Allocation:
     """One ref to be created: `space(shape, dtype)`, or `pltpu.ACC(index)(shape, dtype)`.
 
     `node` is the whole expression, `space_node` the part that names the space. `index` is the
-    MXU index of an accumulator. `init` is the value of `plgpu.ACC.init(value)`.
+    MXU index of an accumulator. `init` is the value of `plgpu.ACC.init(value)`. Accumulators
+    that are written wrongly (`pltpu.ACC(shape, dtype)`, `pltpu.MemorySpace.ACCUMULATOR(shape,
+    dtype)`) count as `pltpu.ACC`.
     """
 
     node: ast.expr
@@ -62,22 +75,47 @@ class Allocations:
             return None
         func = node.func
         name = self._names.qualified(func)
+        if is_accumulator(name):
+            return self._accumulator(node)
         shape, dtype = argument(node, 0, "shape"), argument(node, 1, "dtype")
         if name in _SPACES:
             return Allocation(node, name, func, shape, dtype)
         if name == "plgpu.ACC.init" and node.args:
             return Allocation(node, "plgpu.ACC", func, None, None, None, node.args[0])
-        if isinstance(func, ast.Call) and self._names.qualified(func.func) == "pltpu.ACC":
-            index = argument(func, 0, "mxu_id")
-            return Allocation(node, "pltpu.ACC", func, shape, dtype, index)
+        inner = func
+        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.MatMult):
+            inner = inner.left
+        if isinstance(inner, ast.Call) and is_accumulator(self._names.qualified(inner.func)):
+            return Allocation(node, "pltpu.ACC", func, shape, dtype, mxu_argument(inner))
         return None
+
+    def _accumulator(self, node: ast.Call) -> Allocation | None:
+        """`pltpu.ACC` called with a shape, which it does not take; None for `pltpu.ACC(index)`."""
+        given = {keyword.arg: keyword.value for keyword in node.keywords}
+        index = given.get("mxu_id", given.get("mxu_index"))
+        rest = list(node.args)
+        if any(isinstance(part, ast.Starred) for part in rest):
+            return None
+        numbers = [part for part in rest if isinstance(self._constants.fold(part), int)]
+        if len(numbers) == 1 and len(rest) > 1 and (len(rest) == 3 or self._is_tuple(rest[1])):
+            index = numbers[0]
+            rest.remove(index)
+        shape = given.get("shape", rest[0] if rest else None)
+        dtype = given.get("dtype", rest[1] if len(rest) > 1 else None)
+        if shape is None or len(rest) > 2 or (dtype is None and not self._is_tuple(shape)):
+            return None
+        return Allocation(node, "pltpu.ACC", node.func, shape, dtype, index)
+
+    def _is_tuple(self, expr: ast.expr) -> bool:
+        return isinstance(self._constants.origin(expr), ast.Tuple | ast.List)
 
     def space(self, expr: ast.expr | None) -> tuple[str, ast.expr | None] | None:
         """The memory space that `memory_space=expr` names, with the index of an accumulator."""
         node = self._constants.origin(expr)
-        if isinstance(node, ast.Call) and self._names.qualified(node.func) == "pltpu.ACC":
-            return "pltpu.ACC", argument(node, 0, "mxu_id")
+        if isinstance(node, ast.Call) and is_accumulator(self._names.qualified(node.func)):
+            return "pltpu.ACC", mxu_argument(node)
         name = self._names.qualified(node) if node is not None else None
+        name = "pltpu.ACC" if is_accumulator(name) else name
         return (name, None) if name is not None else None
 
     def slots(self, expr: ast.expr | None) -> tuple[Slot, ...] | None:
@@ -170,6 +208,25 @@ class Allocations:
                 if isinstance(node.value, ast.Name) and node.value.id == expr.id:
                     return True
         return False
+
+
+def is_accumulator(name: str | None) -> bool:
+    """True for `pltpu.ACC`, and for the names that people invent for it (`is_invented`)."""
+    return name == "pltpu.ACC" or is_invented(name)
+
+
+def is_invented(name: str | None) -> bool:
+    """True for a canonical name of an accumulator space that no jax has ever had."""
+    return name is not None and name not in _REAL and _INVENTED.fullmatch(name) is not None
+
+
+def mxu_argument(call: ast.Call) -> ast.expr | None:
+    """The MXU index in `pltpu.ACC(index)`, also under the name that other functions give it."""
+    for keyword in ("mxu_id", "mxu_index"):
+        found = argument(call, 0, keyword)
+        if found is not None:
+            return found
+    return None
 
 
 def argument(call: ast.Call, position: int | None, name: str) -> ast.expr | None:

@@ -68,14 +68,13 @@ class Calls(ABC):
     names: Names
     constants: Constants
     allocations: Allocations
+    at: ast.AST | None
 
     @abstractmethod
     def eval(self, expr: ast.expr | None, frame: Frame | None) -> object: ...
 
     @abstractmethod
-    def call(
-        self, callee: Callee, args: Sequence[object], kwargs: dict[str, object]
-    ) -> object: ...
+    def call(self, callee: Callee, args: Sequence[object], kwargs: dict[str, object]) -> object: ...
 
     @abstractmethod
     def emit(self, kind: str, node: ast.AST, ref: Ref | None, **more: object) -> Event: ...
@@ -101,14 +100,20 @@ class Calls(ABC):
         if name is not None:
             handler = _HANDLERS.get(name)
             if handler is not None:
-                return handler(self, expr, frame)
+                outer, self.at = self.at, expr
+                result = handler(self, expr, frame)
+                self.at = outer
+                return result
             if name in _REF_MAKERS:
                 return self._make_ref(expr, name)
         held = self.eval(expr.func, frame)
         given = self.arguments(expr, frame)
         if given is None:
             return OTHER
-        return self._apply(expr, held, given, name)
+        outer, self.at = self.at, expr
+        result = self._apply(expr, held, given, name)
+        self.at = outer
+        return result
 
     def _apply(self, expr: ast.Call, held: object, given: Arguments, name: str | None) -> object:
         match held:
@@ -170,6 +175,7 @@ class Calls(ABC):
     def decorate(self, decorator: ast.expr, value: Callee, frame: Frame | None) -> object:
         """Apply a decorator to a local function; None where it leaves it as it is."""
         held = self.eval(decorator, frame)
+        self.at = value.node
         if isinstance(held, Runner):
             return held.run(value)
         if isinstance(held, Callee):
@@ -258,7 +264,8 @@ def _pop(walker: Calls, expr: ast.Call, frame: Frame | None) -> object:
 def _load(walker: Calls, expr: ast.Call, frame: Frame | None) -> object:
     held = walker.eval(argument(expr, 0, "ref"), frame)
     ref = _ref(held)
-    whole = len(expr.args) < 2 and (isinstance(held, Ref) or (isinstance(held, View) and held.whole))
+    plain = isinstance(held, Ref) or (isinstance(held, View) and held.whole)
+    whole = plain and len(expr.args) < 2
     if ref is not None:
         walker.emit("load", expr, ref, how=held, whole=whole, call=expr)
         return Loaded(ref, expr, whole)

@@ -109,19 +109,17 @@ class Constants:
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 values = tuple(self._fold(e, local, deeper) for e in elements)
                 return UNKNOWN if any(v is UNKNOWN for v in values) else values
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                value = self._fold(operand, local, deeper)
-                return -value if isinstance(value, int | float) else UNKNOWN
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                value = self._fold(operand, local, deeper)
-                return UNKNOWN if value is UNKNOWN else not value
+            case ast.UnaryOp(op=op, operand=operand):
+                inner = self._fold(operand, local, deeper)
+                if isinstance(op, ast.USub) and isinstance(inner, int | float):
+                    return -inner
+                return not inner if isinstance(op, ast.Not) and inner is not UNKNOWN else UNKNOWN
             case ast.BinOp():
                 return self._binary(expr, local, deeper)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 a, b = self._fold(left, local, deeper), self._fold(right, local, deeper)
                 compare = _COMPARE.get(type(op))
-                numbers = isinstance(a, int) and isinstance(b, int)
-                if numbers and compare:
+                if isinstance(a, int) and isinstance(b, int) and compare:
                     return compare(a, b)
                 if isinstance(op, ast.Is | ast.IsNot) and a is not UNKNOWN and b is None:
                     return (a is None) == isinstance(op, ast.Is)

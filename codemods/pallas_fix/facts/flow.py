@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from pallas_fix.facts.allocations import Allocations, Slot
 from pallas_fix.facts.calls import Calls
-from pallas_fix.facts.constants import UNKNOWN, Constants
+from pallas_fix.facts.constants import UNKNOWN, Constants, Value
 from pallas_fix.facts.indexing import is_whole
 from pallas_fix.facts.launches import Launch
 from pallas_fix.facts.names import Function, Names
@@ -56,6 +56,7 @@ class Walker(Calls):
         self.region = Region("body", names.tree)
         self.functions: tuple[Function, ...] = ()
         self.site: tuple[int, ...] = ()
+        self.at: ast.AST | None = None
         self._events = 0
         self._frames: dict[Function, Frame] = {}
 
@@ -65,7 +66,7 @@ class Walker(Calls):
         frame = self._outer(launch.call)
         self._begin(launch.call)
         if isinstance(launch.kernel, ast.FunctionDef):
-            callee: object = Callee(launch.kernel, None)
+            callee = self._defined(launch.kernel, frame)
         else:
             callee = self.eval(launch.kernel, frame) if launch.kernel is not None else OTHER
         if not isinstance(callee, Callee):
@@ -76,7 +77,8 @@ class Walker(Calls):
         arguments = self._operands(callee, launch, len(positional), {str(k) for k, _ in keyed})
         root = self.region
         self.call(callee, (*arguments, *positional), {str(k): r for k, r in keyed})
-        return Trace(root, callee.node, launch, self.refs)
+        parameters = tuple(_positional(callee, {str(k) for k, _ in keyed}))
+        return Trace(root, callee.node, launch, self.refs, parameters)
 
     def function(self, node: Function) -> Trace:
         """Walk a function that nothing in the file runs; its parameters are refs of any kind."""
@@ -103,6 +105,7 @@ class Walker(Calls):
         self.region = Region("body", node)
         self.functions = ()
         self.site = ()
+        self.at = None
         self._events = 0
 
     def _outer(self, node: ast.AST) -> Frame | None:
@@ -126,9 +129,7 @@ class Walker(Calls):
         self, callee: Callee, launch: Launch, scratch: int, keyed: set[str]
     ) -> tuple[object, ...]:
         arguments = callee.node.args
-        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)][len(callee.args) :]
-        bound = {name for name, _ in callee.kwargs} | keyed
-        names = [name for name in names if name not in bound]
+        names = _positional(callee, keyed)
         names = names[: len(names) - len(callee.scoped)] if callee.scoped else names
         outputs = launch.outputs or 0
         if arguments.vararg is not None:
@@ -159,15 +160,11 @@ class Walker(Calls):
         self.region.items.append(event)
         return event
 
-    def inside(
-        self, kind: str, node: ast.AST, test: GridTest | None = None
-    ) -> _Inside:
+    def inside(self, kind: str, node: ast.AST, test: GridTest | None = None) -> _Inside:
         """A context in which events go to a new region."""
         return _Inside(self, Region(kind, node, test=test))
 
-    def call(
-        self, callee: Callee, args: Sequence[object], kwargs: dict[str, object]
-    ) -> object:
+    def call(self, callee: Callee, args: Sequence[object], kwargs: dict[str, object]) -> object:
         """Run a function of the file with these arguments."""
         node = callee.node
         if len(self.functions) > _DEPTH or self.functions.count(node) > 1:
@@ -178,7 +175,7 @@ class Walker(Calls):
         keywords = {**dict(callee.kwargs), **kwargs, **dict(callee.scoped_kwargs)}
         self._bind(node, values, keywords, frame)
         outer, self.functions = self.functions, (*self.functions, node)
-        region = Region("loop" if callee.runs == "loop" else "body", node)
+        region = Region("body", node, at=self.at)
         try:
             with _Inside(self, region):
                 if isinstance(node, ast.Lambda):
@@ -227,15 +224,16 @@ class Walker(Calls):
         return value
 
     def block(self, statements: Sequence[ast.stmt], frame: Frame) -> object:
-        """Run statements; the value is that of the first `return` met on the way."""
-        result: object = OTHER
+        """Run statements; the value is what they return, where all paths return the same."""
+        result: object = None
         for statement in statements:
             if isinstance(statement, ast.Return):
-                return self.eval(statement.value, frame) if statement.value else OTHER
+                value = self.eval(statement.value, frame) if statement.value else OTHER
+                return value if result is None or result is value else OTHER
             value = self.execute(statement, frame)
             if value is not None:
-                result = value
-        return result
+                result = value if result is None or result is value else OTHER
+        return OTHER if result is None else result
 
     def execute(self, node: ast.stmt, frame: Frame) -> object:
         """Run one statement; the value of a `return` inside it, else None."""
@@ -283,9 +281,9 @@ class Walker(Calls):
         return None
 
     def _inner(self, statements: Sequence[ast.stmt], frame: Frame) -> object:
-        has_return = any(isinstance(s, ast.Return) for s in statements)
         result = self.block(statements, frame)
-        return result if has_return or result is not OTHER else None
+        returns = any(isinstance(n, ast.Return) for s in statements for n in ast.walk(s))
+        return result if returns else None
 
     def attempt(self, node: ast.Try | ast.TryStar, frame: Frame) -> object:
         with self.inside("branch", node):
@@ -378,7 +376,7 @@ class Walker(Calls):
             if not isinstance(value, Items):
                 pass
             elif isinstance(element, ast.Starred):
-                inner = items[front : len(items) - back] if not is_open else items[:-back or None]
+                inner = items[front : len(items) - back] if not is_open else items[: -back or None]
                 part = Items(tuple(inner), is_open)
             elif i > front or (is_open and not starred):
                 offset = i - len(elements)
@@ -403,9 +401,7 @@ class Walker(Calls):
             whole = is_whole(index, self.names) and (isinstance(held, Ref) or held.whole)
             self.emit(kind, statement, ref, how=held, index=index, value=expr, whole=whole)
 
-    def update(
-        self, target: ast.expr, frame: Frame, statement: ast.stmt, expr: ast.expr
-    ) -> None:
+    def update(self, target: ast.expr, frame: Frame, statement: ast.stmt, expr: ast.expr) -> None:
         if isinstance(target, ast.Subscript):
             self.store("update", target.value, target.slice, frame, statement, expr)
         elif isinstance(target, ast.Name):
@@ -434,7 +430,8 @@ class Walker(Calls):
                 parts = [self.eval(v, frame) for v in values]
                 names = [self.eval(k, frame) for k in keys]
                 known = [n.value for n in names if isinstance(n, Known)]
-                return Table(dict(zip(known, parts, strict=True))) if len(known) == len(parts) else OTHER
+                whole = len(known) == len(parts)
+                return Table(dict(zip(known, parts, strict=True))) if whole else OTHER
             case ast.BinOp() | ast.Compare() | ast.UnaryOp() | ast.BoolOp():
                 return self.operation(expr, frame)
             case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -477,7 +474,8 @@ class Walker(Calls):
         generator = expr.generators[0]
         over = self.eval(generator.iter, frame)
         simple = len(expr.generators) == 1 and not generator.ifs
-        if not simple or not isinstance(over, Items) or over.open_front or len(over.items) > _UNROLL:
+        known = isinstance(over, Items) and not over.open_front and len(over.items) <= _UNROLL
+        if not simple or not known or not isinstance(over, Items):
             with self.inside("loop", expr):
                 self.assign(generator.target, OTHER, inner, ast.Pass(), None)
                 self.escape(self.eval(expr.elt, inner), expr)
@@ -500,14 +498,25 @@ class Walker(Calls):
                 current = current.parent
         definition = self.names.definition(expr)
         if definition is not None:
-            return Callee(definition, self._closure(definition, frame))
+            return self._defined(definition, frame)
         value = self.constants.fold(expr)
         if value is not UNKNOWN:
             return _constant(value)
         origin = self.constants.origin(expr)
-        if isinstance(origin, ast.Call) and origin is not expr and self._is_callable(origin):
+        if isinstance(origin, ast.Call) and self._is_callable(origin):
             return self.eval(origin, self._closure(origin, frame))
         return OTHER
+
+    def _defined(self, definition: Function, frame: Frame | None) -> object:
+        """A function that is not being walked, with the refs that its decorators bind."""
+        value: object = Callee(definition, self._closure(definition, frame))
+        for decorator in reversed(getattr(definition, "decorator_list", [])):
+            scoping = isinstance(decorator, ast.Call) and (
+                self.names.qualified(decorator.func) == "pl.with_scoped"
+            )
+            if scoping and isinstance(value, Callee):
+                value = self.decorate(decorator, value, frame)
+        return value
 
     def _is_callable(self, call: ast.Call) -> bool:
         """True for calls that only wrap a function: following a name to them runs nothing."""
@@ -535,9 +544,9 @@ class Walker(Calls):
         if value is not UNKNOWN:
             return _constant(value)
         held = self.eval(base, frame)
-        ref = held if isinstance(held, Ref) else held.ref if isinstance(held, View) else None
-        if ref is None:
+        if not isinstance(held, Ref | View):
             return OTHER
+        ref = held if isinstance(held, Ref) else held.ref
         if attr == "at":
             return View(ref, expr, whole=isinstance(held, Ref) or held.whole)
         if attr in _META:
@@ -579,8 +588,8 @@ class Walker(Calls):
                 self.emit("meta", expr, part, how=part)
         return OTHER
 
-    def _locals(self, expr: ast.expr, frame: Frame | None) -> dict[str, object]:
-        found: dict[str, object] = {}
+    def _locals(self, expr: ast.expr, frame: Frame | None) -> dict[str, Value]:
+        found: dict[str, Value] = {}
         for node in ast.walk(expr):
             if isinstance(node, ast.Name):
                 value = self.name(node, frame)
@@ -631,10 +640,18 @@ class _Inside:
         self._walker.region = self._outer
 
 
-def _constant(value: object) -> object:
+def _positional(callee: Callee, keyed: set[str]) -> list[str]:
+    """The parameters that are still to be bound by position."""
+    arguments = callee.node.args
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)][len(callee.args) :]
+    bound = {name for name, _ in callee.kwargs} | keyed
+    return [name for name in names if name not in bound]
+
+
+def _constant(value: Value) -> object:
     if isinstance(value, tuple):
         return Items(tuple(_constant(v) for v in value))
-    return Known(value)  # type: ignore[arg-type]
+    return Known(value)
 
 
 def _pick(held: Items | Table, position: object) -> object:

@@ -11,7 +11,7 @@ _FULL = frozenset({"jnp.full", "jnp.full_like", "lax.full", "lax.full_like", "la
 
 
 def is_whole(index: ast.expr, names: Names) -> bool:
-    """True for an index that selects the whole ref: `...`, `()`, `:`, `slice(None)`, tuples of these."""
+    """True for an index of the whole ref: `...`, `()`, `:`, `slice(None)`, tuples of these."""
     match index:
         case ast.Constant(value=value):
             return value is Ellipsis
@@ -26,7 +26,7 @@ def is_whole(index: ast.expr, names: Names) -> bool:
 
 
 def is_zero(value: ast.expr | None, names: Names) -> bool:
-    """True for an expression that is zero everywhere: `0`, `0.0`, `jnp.zeros(...)`, `zeros_like`."""
+    """True for an expression that is zero everywhere: `0`, `jnp.zeros(...)`, `zeros_like`."""
     match value:
         case ast.Constant(value=int() | float() as number):
             return not isinstance(number, bool) and number == 0

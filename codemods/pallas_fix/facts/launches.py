@@ -107,9 +107,7 @@ class Launches:
         shape = shape or (positional[1] if len(positional) > 1 else None)
         grid = argument(owner, None, "grid")
         outputs = self._outputs(kind, shape)
-        return Launch(
-            kind, call, kernel, slots, keyword, node, owner, outputs, prefetched, grid
-        )
+        return Launch(kind, call, kernel, slots, keyword, node, owner, outputs, prefetched, grid)
 
     def _outputs(self, kind: str, shape: ast.expr | None) -> int | None:
         node = self._constants.origin(shape)

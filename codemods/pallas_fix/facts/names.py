@@ -7,6 +7,7 @@ every binding that it can have in its scope says the same thing.
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -225,12 +226,12 @@ class Names:
         return None
 
     def enclosing(self, node: ast.AST) -> Iterator[Function]:
-        """The functions around a node, innermost first."""
-        current = self.parent.get(node)
-        while current is not None:
-            if isinstance(current, _FUNCTIONS):
-                yield current
-            current = self.parent.get(current)
+        """The functions around a node, innermost first; a decorator is not inside its function."""
+        scope: Scope | None = self.scope(node)
+        while scope is not None:
+            if isinstance(scope.node, _FUNCTIONS):
+                yield scope.node
+            scope = scope.parent
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The innermost statement that holds a node (itself, if it is one)."""
@@ -251,6 +252,24 @@ class Names:
     def qualname(self, node: ast.AST) -> str:
         """`__qualname__` of the scope in which a node is evaluated; `<module>` at the top."""
         return self.scope(node).qualname or "<module>"
+
+    @cached_property
+    def _identifiers(self) -> set[str]:
+        found = set(self.scopes[self.tree].bindings)
+        for scope in self.scopes.values():
+            found.update(scope.bindings)
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Name):
+                found.add(node.id)
+        return found
+
+    def fresh(self, base: str) -> str:
+        """A name like `base` that nothing in the module uses."""
+        name, count = base, 1
+        while name in self._identifiers or keyword.iskeyword(name):
+            count += 1
+            name = f"{base}_{count}"
+        return name
 
     def spell(self, name: str, at: ast.AST) -> Spelling:
         """How to write the canonical `name` at a place: by the file's own alias if it has one.
@@ -413,8 +432,8 @@ class _Builder:
             case ast.ImportFrom():
                 self.import_from(node, scope)
             case ast.Assign():
-                for target in node.targets:
-                    self.targets(target, "assign", node, node.value, scope)
+                for assigned in node.targets:
+                    self.targets(assigned, "assign", node, node.value, scope)
             case ast.AnnAssign() if node.value is not None:
                 self.targets(node.target, "assign", node, node.value, scope)
             case ast.AugAssign():
@@ -428,8 +447,8 @@ class _Builder:
                     if with_item.optional_vars is not None:
                         self.targets(with_item.optional_vars, "with", node, None, scope)
             case ast.Delete():
-                for target in node.targets:
-                    self.targets(target, "del", node, None, scope)
+                for deleted in node.targets:
+                    self.targets(deleted, "del", node, None, scope)
             case ast.ExceptHandler() if node.name:
                 scope.bind(node.name, Binding("except", node))
             case ast.match_case():

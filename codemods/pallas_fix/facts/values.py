@@ -154,13 +154,15 @@ class Region:
 
     Kinds: `body` (a function run once), `loop` (traced: any number of times), `unrolled` (one
     pass of a Python loop), `branch` (may be skipped), `unknown` (code that may run or not, at a
-    time that is not known). `test` is the condition where it is known.
+    time that is not known). `test` is the condition where it is known, `at` the call that made
+    the walk enter.
     """
 
     kind: str
     node: ast.AST
     items: list[Event | Region] = field(default_factory=list)
     test: GridTest | None = None
+    at: ast.AST | None = None
 
     def events(self) -> Iterator[Event]:
         """All events, in order."""
@@ -173,9 +175,14 @@ class Region:
 
 @dataclass(eq=False, slots=True)
 class Trace:
-    """One walk: a launch with its kernel, or a function that no launch of the file reaches."""
+    """One walk: a launch with its kernel, or a function that no launch of the file reaches.
+
+    `parameters` are the names to which the launch binds refs by position, in order (those that
+    a partial application has bound are left out).
+    """
 
     root: Region
     function: Function
     launch: Launch | None
     refs: list[Ref] = field(default_factory=list)
+    parameters: tuple[str, ...] = ()

@@ -1,0 +1,81 @@
+"""Code that somebody wrote for several versions of jax: both arms of it are left alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pallas_fix.facts.names import Names
+
+_PROBES = frozenset({"hasattr", "getattr"})
+_VERSION = ("version", "Version")
+_SIGNATURES = frozenset({"inspect.signature", "inspect.getfullargspec"})
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+def guarded(names: Names) -> Iterator[ast.AST]:
+    """The nodes that run only under a test of a version, a name or a keyword.
+
+    Tests of `__version__`, `hasattr`, `getattr`, `inspect.signature`, flags made of these or
+    imported from elsewhere; both arms of `try/except AttributeError` and `TypeError`; what
+    follows an `if` of that kind that leaves the block. A `try/except ImportError` around the
+    import of a module is no such test.
+    """
+    for node in ast.walk(names.tree):
+        if isinstance(node, ast.If) and _is_probe(node.test, names):
+            yield from (*node.body, *node.orelse)
+            if isinstance(node.body[-1], _LEAVES):
+                yield from _following(node, names)
+        elif isinstance(node, ast.IfExp) and _is_probe(node.test, names):
+            yield node
+        elif isinstance(node, ast.Try) and any(_catches(h) for h in node.handlers):
+            yield from (*node.body, *node.orelse, *node.handlers)
+
+
+def _following(node: ast.If, names: Names) -> Iterator[ast.stmt]:
+    block = names.parent[node]
+    for _, value in ast.iter_fields(block):
+        if isinstance(value, list) and node in value:
+            yield from value[value.index(node) + 1 :]
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    named = ast.walk(handler.type) if handler.type is not None else ()
+    return any(isinstance(n, ast.Name) and n.id in ("AttributeError", "TypeError") for n in named)
+
+
+def _is_probe(test: ast.expr, names: Names, depth: int = 0) -> bool:
+    for node in ast.walk(test):
+        if isinstance(node, ast.Call):
+            func = node.func
+            if isinstance(func, ast.Name) and func.id in _PROBES:
+                return True
+            if names.qualified(func) in _SIGNATURES:
+                return True
+            definition = names.definition(func)
+            if depth < 3 and isinstance(definition, ast.FunctionDef):
+                returns = (n.value for n in ast.walk(definition) if isinstance(n, ast.Return))
+                if any(_is_probe(r, names, depth + 1) for r in returns if r is not None):
+                    return True
+        elif isinstance(node, ast.Attribute):
+            if node.attr.strip("_").startswith(_VERSION):
+                return True
+        elif isinstance(node, ast.Name) and _is_flag(node, names, depth):
+            return True
+    return False
+
+
+def _is_flag(node: ast.Name, names: Names, depth: int) -> bool:
+    if node.id.strip("_").startswith(_VERSION):
+        return True
+    binding = names.binding(node, names.scope(node))
+    if binding is None or depth > 3:
+        found = names.lookup(node.id, names.scope(node))
+        bindings = found[1] if found else []
+        # A flag set under a test, in both arms: the test is what counts.
+        constants = [b for b in bindings if isinstance(b.value, ast.Constant)]
+        return bool(bindings) and len(constants) == len(bindings) and node.id.isupper()
+    if binding.kind == "import":
+        return node.id.isupper() and not binding.target.startswith("jax.")
+    value = binding.value
+    return binding.kind == "assign" and value is not None and _is_probe(value, names, depth + 1)

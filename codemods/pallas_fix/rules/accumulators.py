@@ -1,0 +1,226 @@
+"""From refs that reach the MXU to findings: which belong together, and how each is repaired."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pallas_fix.edits import Edit, Fix
+from pallas_fix.facts import Facts
+from pallas_fix.facts.values import Ref, Trace
+from pallas_fix.rules.acc_code import narrow
+from pallas_fix.rules.base import Finding, Reason
+from pallas_fix.rules.liveness import Life, life
+from pallas_fix.rules.mxu import mxu_index
+from pallas_fix.rules.outlive import outlive
+from pallas_fix.rules.scoping import Placed, relocate, swap
+from pallas_fix.rules.uses import UseEdits, use_edits
+
+_ENTRIES = 128
+"""Accumulator entries of 8 rows for each MXU of a TPU7x (jax/_src/pallas/mosaic/tpu_info.py)."""
+
+
+@dataclass(slots=True)
+class Group:
+    """Refs that share code, and so are repaired together or not at all."""
+
+    members: list[tuple[Trace, Ref]]
+    nodes: set[ast.AST]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """The edits of a group. `plain` where no use changes: only the allocation moves."""
+
+    edits: list[Edit]
+    plain: bool
+    bound: str | None = None
+
+
+def groups(module: Facts, wanted: Callable[[Trace, Ref], bool]) -> list[Group]:
+    """The wanted refs, those together that some line of code uses in turn."""
+    found: list[Group] = []
+    for trace in module.traces:
+        for ref in trace.refs:
+            events = [e for e in trace.root.events() if e.ref is ref]
+            if not events or not wanted(trace, ref):
+                continue
+            nodes = {e.node for e in events if e.kind != "meta"}
+            if ref.allocation is not None:
+                nodes.add(ref.allocation.node)
+            merged = Group([(trace, ref)], nodes)
+            for group in [g for g in found if g.nodes & nodes]:
+                merged.members = group.members + merged.members
+                merged.nodes |= group.nodes
+                found.remove(group)
+            found.append(merged)
+    return found
+
+
+def reaches_mxu(trace: Trace, ref: Ref) -> bool:
+    """True for a ref that `matmul_acc_lhs` or `matmul_pop` gets."""
+    return any(e.ref is ref and e.kind in ("acc", "pop") for e in trace.root.events())
+
+
+def repair(module: Facts, group: Group) -> Repair | Reason:
+    """Make every ref of a group an accumulator, or give it one."""
+    lives: list[Life] = []
+    placed: list[Placed] = []
+    for trace, ref in group.members:
+        found = life(module, trace, ref)
+        if isinstance(found, Reason):
+            return found
+        # What is an accumulator already has its MXU.
+        index = 0 if ref.space == "pltpu.ACC" else mxu_index(module, trace, ref)
+        if isinstance(index, Reason):
+            return index
+        lives.append(found)
+        placed.append(Placed(trace, ref, index))
+    reason = _limits(module, placed)
+    if reason is not None:
+        return reason
+    if any(one.obstacle or one.ref.kind == "operand" for one in lives):
+        return _beside(module, lives, placed)
+    return _instead(module, lives, placed)
+
+
+def _instead(module: Facts, lives: Sequence[Life], placed: Sequence[Placed]) -> Repair | Reason:
+    """The refs become accumulators."""
+    narrows = {narrow(module, one.ref.allocation) for one in lives}
+    if len(narrows) > 1:
+        return Reason(
+            "mixed-dtypes",
+            "the same code accumulates in refs of several dtypes",
+            "accumulate in float32 and cast the popped values",
+        )
+    uses = use_edits(module, lives, narrows.pop())
+    if isinstance(uses, Reason):
+        return uses
+    reason = _foreign(module, uses, [one.ref for one in lives])
+    if reason is not None:
+        return reason
+    edits = list(uses.edits)
+    in_place = [p for p in placed if p.ref.kind in ("scoped", "empty") and not _is_acc(p.ref)]
+    moving = [p for p in placed if p.ref.kind == "scratch"]
+    for step, items in ((swap, in_place), (relocate, moving)):
+        made = step(module, items) if items else []
+        if isinstance(made, Reason):
+            return made
+        edits.extend(made)
+    return Repair(edits, plain=not uses.edits)
+
+
+def _beside(module: Facts, lives: Sequence[Life], placed: Sequence[Placed]) -> Repair | Reason:
+    """The refs stay, each with an accumulator beside it."""
+    kernels = {one.trace.function for one in lives}
+    if any(_is_acc(one.ref) for one in lives):
+        return Reason(
+            "accumulator-cannot-hold",
+            f"an accumulator cannot do what the kernel asks of it: {lives[0].obstacle}",
+            "keep the sum in a VMEM ref, pop the accumulator after each accumulation and add",
+        )
+    if len(kernels) != 1 or len({one.ref.name for one in lives}) != 1:
+        return Reason(
+            "several-sums",
+            "several sums that outlive their accumulators share code",
+            "repair them one by one: pop after each accumulation and add to the VMEM ref",
+        )
+    made = outlive(module, lives[0], placed[0].index)
+    if isinstance(made, Reason):
+        return made
+    return Repair(made.edits, plain=False, bound=made.bound)
+
+
+def _is_acc(ref: Ref) -> bool:
+    return ref.space == "pltpu.ACC"
+
+
+def _foreign(module: Facts, uses: UseEdits, refs: Sequence[Ref]) -> Reason | None:
+    """Why uses cannot change: other refs pass through the same code."""
+    for trace in module.traces:
+        for event in trace.root.events():
+            if event.node in uses.nodes and event.ref is not None and event.ref not in refs:
+                line = module.span(event.node).line
+                return Reason(
+                    "shared-code",
+                    f"line {line} also runs with a ref that is no accumulator",
+                    "give the accumulator a helper function of its own",
+                )
+    return None
+
+
+def _limits(module: Facts, placed: Sequence[Placed]) -> Reason | None:
+    """What no accumulator may be (jax/_src/pallas/mosaic/core.py, check_accumulator_ref)."""
+    entries: dict[tuple[int, int], int] = {}
+    for item in placed:
+        if item.ref.allocation is None or _is_acc(item.ref):
+            continue
+        shape = module.constants.shape(item.ref.allocation.shape)
+        if shape is None:
+            continue
+        if len(shape) != 2:
+            return Reason(
+                "rank",
+                f"the ref has {len(shape)} dimensions, and an accumulator has 2",
+                "allocate one 2-d pltpu.ACC for each matrix, in a list",
+            )
+        rows, columns = shape
+        if columns is not None and columns != 256:
+            return Reason(
+                "minor-dimension",
+                f"the last dimension is {columns}, and that of an accumulator is 256",
+                "tile the columns by 256, one accumulator each",
+            )
+        if rows is not None and rows % 8:
+            return Reason(
+                "row-count",
+                f"the ref has {rows} rows, and an accumulator takes a multiple of 8 (16 for "
+                "bf16 operands, 32 for 8-bit ones)",
+                "pad the rows of the left operand and of the accumulator",
+            )
+        key = (id(item.trace), item.index)
+        entries[key] = entries.get(key, 0) + (rows or 0) // 8
+        if entries[key] > _ENTRIES:
+            return Reason(
+                "accumulator-space",
+                f"the accumulators of MXU {item.index} need {entries[key]} entries, and a TPU7x "
+                f"has {_ENTRIES} (8 rows each)",
+                "use smaller tiles, the other MXU, or one pl.run_scoped after the other",
+            )
+    return None
+
+
+def findings(
+    module: Facts,
+    code: str,
+    wanted: Callable[[Trace, Ref], bool],
+    message: Callable[[Ref], str],
+) -> Iterator[Finding]:
+    """One finding for each group of wanted refs."""
+    for group in groups(module, wanted):
+        trace, ref = group.members[0]
+        made = repair(module, group)
+        node = _site(trace, ref)
+        function = module.names.qualname(node)
+        if isinstance(made, Reason):
+            yield Finding(code, module.span(node), message(ref), None, made, function)
+            continue
+        ran = tuple(
+            dict.fromkeys(module.names.scopes[t.function].qualname for t, _ in group.members)
+        )
+        certain = made.plain and any(
+            e.ref is r and e.kind == "acc" for t, r in group.members for e in t.root.events()
+        )
+        fix = Fix(tuple(made.edits), certain, made.bound, ran)
+        yield Finding(code, module.span(node), message(ref), fix, None, function)
+
+
+def _site(trace: Trace, ref: Ref) -> ast.AST:
+    """Where a person would look: the allocation, else the first use as an accumulator."""
+    if ref.allocation is not None:
+        return ref.allocation.node
+    for event in trace.root.events():
+        if event.ref is ref and event.kind in ("acc", "pop"):
+            return event.node
+    return trace.function

@@ -1,0 +1,1 @@
+"""The rules for WGMMA accumulators (`plgpu.ACC`), and what they share."""
