@@ -16,9 +16,10 @@ _SPACES = _PLGPU_SPACES | {
 # What people write for `pltpu.ACC` by analogy with the other spaces; no jax has had these names
 # (jax/experimental/pallas/tpu.py, jax/_src/pallas/mosaic/core.py).
 _INVENTED = re.compile(
-    r"(?:pltpu|pl)\.(?:(?:TPU)?MemorySpace\.|ACC\.)?"
-    r"(?:(?:TPU_?|MXU_?)?(?:ACC|ACCUM|ACCUMULATORS?)(?:_?(?:MEM|MEMORY|SPACE|REF))*"
+    r"(?:pltpu|pl)\.(?:(?:TPU)?MemorySpace\.)?"
+    r"(?:(?:TPU_?|MXU_?)?(?:ACC|ACCUM|ACCUMULATORS?)(?:_?(?:MEM|MEMORY|SPACE|REF|[01]))*"
     r"|(?:TPU|MXU|Tpu|Mxu)?Acc(?:um|umulator)?(?:Memory|Space|Scratch)*)"
+    r"|pltpu\.ACC\.[A-Z]\w*"
 )
 _REAL = frozenset({"pltpu.ACC", "pltpu.AccMemorySpace"})
 _MUTATORS = frozenset(

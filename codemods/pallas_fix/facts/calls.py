@@ -255,6 +255,15 @@ def _acc(walker: Calls, expr: ast.Call, frame: Frame | None) -> object:
     return OTHER
 
 
+def _fifo(walker: Calls, expr: ast.Call, frame: Frame | None) -> object:
+    lhs = argument(expr, 0, "lhs")
+    walker.eval(lhs, frame)
+    mxu = walker.integer(argument(expr, 1, "mxu_index"), frame)
+    register = walker.integer(argument(expr, None, "load_staged_rhs"), frame)
+    walker.emit("fifo", expr, None, value=lhs, register=register, mxu=mxu, call=expr)
+    return OTHER
+
+
 def _pop(walker: Calls, expr: ast.Call, frame: Frame | None) -> object:
     held = walker.eval(argument(expr, 0, "acc"), frame)
     walker.emit("pop", expr, _ref(held), how=held, call=expr)
@@ -511,6 +520,7 @@ _HANDLERS: dict[str, Callable[[Calls, ast.Call, Frame | None], object]] = {
     "pltpu.matmul_push_rhs": _push,
     "pltpu.matmul_acc_lhs": _acc,
     "pltpu.matmul_pop": _pop,
+    "pltpu.matmul_lhs_fifo": _fifo,
     "pltpu.load": _load,
     "plgpu.load": _load,
     "pl.load": _load,

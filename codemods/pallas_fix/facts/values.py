@@ -129,9 +129,10 @@ OTHER = Other()
 class Event:
     """Something that a kernel does with a ref or the MXU, in the order of execution.
 
-    Kinds: `push`, `acc`, `pop`, `load`, `store`, `update` (augmented store), `view`, `meta`
-    (shape or dtype only), `wgmma`, `wgmma_load`, `wgmma_store`, `escape` (handed to code that is
-    not known). `how` holds the value through which the ref was reached.
+    Kinds: `push`, `acc`, `fifo` (a matmul into the result FIFO), `pop`, `load`, `store`,
+    `update` (augmented store), `view`, `meta` (shape or dtype only), `wgmma`, `wgmma_load`,
+    `wgmma_store`, `escape` (handed to code that is not known). `how` holds the value through
+    which the ref was reached.
     """
 
     kind: str
