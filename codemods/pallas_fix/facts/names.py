@@ -10,25 +10,11 @@ import ast
 import keyword
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from pallas_fix.edits import AddImport
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-ScopeNode = ast.Module | ast.ClassDef | Function | ast.ListComp | ast.SetComp | ast.DictComp
-_SCOPES = (
-    ast.Module,
-    ast.ClassDef,
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.Lambda,
-    ast.ListComp,
-    ast.SetComp,
-    ast.DictComp,
-    ast.GeneratorExp,
-)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+from pallas_fix.facts.scopes import FUNCTIONS, Binding, Function, Scope, read_scopes
 
 # The public modules and the private ones that they re-export (jax/experimental/pallas/*.py).
 _MODULES = (
@@ -81,37 +67,6 @@ def canonical(dotted: str) -> str:
 _INVENTED = frozenset({"ACC", "ACCUMULATOR", "ACCUM"})
 
 
-@dataclass(slots=True)
-class Binding:
-    """One way in which a scope binds a name."""
-
-    kind: str
-    node: ast.AST
-    value: ast.expr | None = None
-    target: str = ""
-
-
-@dataclass(slots=True)
-class Scope:
-    """A module, class, function, lambda or comprehension, and the names that it binds."""
-
-    node: ast.AST
-    parent: Scope | None
-    qualname: str
-    bindings: dict[str, list[Binding]] = field(default_factory=dict)
-    outer: dict[str, str] = field(default_factory=dict)
-
-    def bind(self, name: str, binding: Binding) -> None:
-        scope = self
-        if self.outer.get(name) == "global":
-            while scope.parent is not None:
-                scope = scope.parent
-        elif self.outer.get(name) == "nonlocal" and self.parent is not None:
-            self.parent.bind(name, binding)
-            return
-        scope.bindings.setdefault(name, []).append(binding)
-
-
 @dataclass(frozen=True, slots=True)
 class Spelling:
     """How a file writes a public name, and the import that it still needs for that."""
@@ -128,13 +83,13 @@ class Names:
     """
 
     def __init__(self, tree: ast.Module) -> None:
+        found = read_scopes(tree)
         self.tree = tree
-        self.parent: dict[ast.AST, ast.AST] = {}
-        self.scopes: dict[ast.AST, Scope] = {}
-        self.star = False
-        self.calls: list[ast.Call] = []
-        self._home: dict[ast.AST, Scope] = {}
-        _Builder(self).build(tree)
+        self.parent = found.parent
+        self.scopes = found.scopes
+        self.star = found.star
+        self.calls = found.calls
+        self._home = found.home
 
     def scope(self, node: ast.AST) -> Scope:
         """The scope in which `node` is evaluated."""
@@ -229,7 +184,7 @@ class Names:
         """The functions around a node, innermost first; a decorator is not inside its function."""
         scope: Scope | None = self.scope(node)
         while scope is not None:
-            if isinstance(scope.node, _FUNCTIONS):
+            if isinstance(scope.node, FUNCTIONS):
                 yield scope.node
             scope = scope.parent
 
@@ -324,175 +279,4 @@ def _is_none(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Constant) and value.value is None
 
 
-class _Builder:
-    """Walks a tree once and fills the maps of `Names`."""
-
-    def __init__(self, names: Names) -> None:
-        self.names = names
-
-    def build(self, tree: ast.Module) -> None:
-        scope = Scope(tree, None, "")
-        self.names.scopes[tree] = scope
-        self.names._home[tree] = scope
-        for statement in tree.body:
-            self.visit(statement, tree, scope)
-
-    def visit(self, node: ast.AST, parent: ast.AST, scope: Scope) -> None:
-        self.names.parent[node] = parent
-        if isinstance(node, _SCOPES):
-            self.enter(node, scope)
-            return
-        if isinstance(node, ast.Call):
-            self.names.calls.append(node)
-        if isinstance(node, ast.stmt | ast.ExceptHandler | ast.NamedExpr | ast.match_case):
-            self.bind(node, scope)
-        for child in ast.iter_child_nodes(node):
-            self.visit(child, node, scope)
-
-    def enter(self, node: ast.AST, scope: Scope) -> None:
-        self.names._home[node] = scope
-        name = getattr(node, "name", "<lambda>" if isinstance(node, ast.Lambda) else "<comp>")
-        inside_function = isinstance(scope.node, _FUNCTIONS)
-        prefix = f"{scope.qualname}.<locals>." if inside_function else f"{scope.qualname}."
-        own = Scope(node, scope, f"{prefix}{name}".removeprefix("."))
-        self.names.scopes[node] = own
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            scope.bind(node.name, Binding("def", node))
-        if isinstance(node, _FUNCTIONS):
-            self.function(node, scope, own)
-        elif isinstance(node, ast.ClassDef):
-            for part in (*node.decorator_list, *node.bases, *node.keywords):
-                self.visit(part, node, scope)
-            self.body(node.body, node, own)
-        else:
-            self.comprehension(node, scope, own)
-
-    def function(self, node: Function, scope: Scope, own: Scope) -> None:
-        arguments = node.args
-        self.names.parent[arguments] = node
-        named = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-        stars = [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
-        for argument in (*named, *stars):
-            self.names.parent[argument] = arguments
-            kind = "param" if argument in named else "star"
-            own.bind(argument.arg, Binding(kind, argument))
-            if argument.annotation is not None:
-                self.visit(argument.annotation, argument, scope)
-        for default in (*arguments.defaults, *arguments.kw_defaults):
-            if default is not None:
-                self.visit(default, arguments, scope)
-        if isinstance(node, ast.Lambda):
-            self.home(node.body, node, own)
-            return
-        for part in (*node.decorator_list, node.returns):
-            if part is not None:
-                self.visit(part, node, scope)
-        self.body(node.body, node, own)
-
-    def body(self, statements: list[ast.stmt], node: ast.AST, own: Scope) -> None:
-        for statement in statements:
-            for inner in _own_statements(statement):
-                if isinstance(inner, ast.Global | ast.Nonlocal):
-                    kind = "global" if isinstance(inner, ast.Global) else "nonlocal"
-                    own.outer.update(dict.fromkeys(inner.names, kind))
-        for statement in statements:
-            self.home(statement, node, own)
-
-    def home(self, node: ast.AST, parent: ast.AST, own: Scope) -> None:
-        """Visit a node that starts a new evaluation scope."""
-        if not isinstance(node, _SCOPES):
-            self.names._home[node] = own
-        self.visit(node, parent, own)
-
-    def comprehension(self, node: ast.AST, scope: Scope, own: Scope) -> None:
-        generators: list[ast.comprehension] = getattr(node, "generators", [])
-        for index, generator in enumerate(generators):
-            self.names.parent[generator] = node
-            self.targets(generator.target, "for", generator, None, own)
-            self.home(generator.target, generator, own)
-            if index == 0:
-                self.names._home.setdefault(generator.iter, scope)
-                self.visit(generator.iter, generator, scope)
-            else:
-                self.home(generator.iter, generator, own)
-            for test in generator.ifs:
-                self.home(test, generator, own)
-        for part in ("elt", "key", "value"):
-            child = getattr(node, part, None)
-            if child is not None:
-                self.home(child, node, own)
-
-    def bind(self, node: ast.AST, scope: Scope) -> None:
-        match node:
-            case ast.Import():
-                for item in node.names:
-                    target = item.name if item.asname else item.name.split(".")[0]
-                    alias = item.asname or target
-                    scope.bind(alias, Binding("import", node, None, target))
-            case ast.ImportFrom():
-                self.import_from(node, scope)
-            case ast.Assign():
-                for assigned in node.targets:
-                    self.targets(assigned, "assign", node, node.value, scope)
-            case ast.AnnAssign() if node.value is not None:
-                self.targets(node.target, "assign", node, node.value, scope)
-            case ast.AugAssign():
-                self.targets(node.target, "augassign", node, None, scope)
-            case ast.NamedExpr():
-                self.targets(node.target, "assign", node, node.value, scope)
-            case ast.For() | ast.AsyncFor():
-                self.targets(node.target, "for", node, None, scope)
-            case ast.With() | ast.AsyncWith():
-                for with_item in node.items:
-                    if with_item.optional_vars is not None:
-                        self.targets(with_item.optional_vars, "with", node, None, scope)
-            case ast.Delete():
-                for deleted in node.targets:
-                    self.targets(deleted, "del", node, None, scope)
-            case ast.ExceptHandler() if node.name:
-                scope.bind(node.name, Binding("except", node))
-            case ast.match_case():
-                for inner in ast.walk(node.pattern):
-                    captured = getattr(inner, "name", None) or getattr(inner, "rest", None)
-                    if isinstance(captured, str):
-                        scope.bind(captured, Binding("match", node))
-            case _:
-                pass
-
-    def import_from(self, node: ast.ImportFrom, scope: Scope) -> None:
-        base = "." * node.level + (node.module or "")
-        for item in node.names:
-            if item.name == "*":
-                self.names.star = True
-            else:
-                target = f"{base}.{item.name}"
-                scope.bind(item.asname or item.name, Binding("import", node, None, target))
-
-    def targets(
-        self, target: ast.expr, kind: str, node: ast.AST, value: ast.expr | None, scope: Scope
-    ) -> None:
-        """Bind each name of an assignment target; only a plain name keeps its value."""
-        if isinstance(target, ast.Name):
-            scope.bind(target.id, Binding(kind, node, value))
-        elif isinstance(target, ast.Starred):
-            self.targets(target.value, "unpack", node, None, scope)
-        elif isinstance(target, ast.Tuple | ast.List):
-            pairs: list[ast.expr | None] = [None] * len(target.elts)
-            if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts):
-                starred = any(isinstance(e, ast.Starred) for e in (*value.elts, *target.elts))
-                pairs = pairs if starred else list(value.elts)
-            for element, part in zip(target.elts, pairs, strict=True):
-                self.targets(element, kind if part is not None else "unpack", node, part, scope)
-
-
-def _own_statements(statement: ast.stmt) -> Iterator[ast.stmt]:
-    """A statement and the statements in its blocks, without those of nested scopes."""
-    yield statement
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return
-    for child in ast.iter_child_nodes(statement):
-        if isinstance(child, ast.stmt):
-            yield from _own_statements(child)
-        elif isinstance(child, ast.ExceptHandler | ast.match_case):
-            for inner in child.body:
-                yield from _own_statements(inner)
+__all__ = ["Function", "Names", "Scope", "Spelling", "canonical"]

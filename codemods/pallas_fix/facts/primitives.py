@@ -1,0 +1,107 @@
+"""Calls that touch refs or the MXU: what each writes down."""
+
+from __future__ import annotations
+
+import ast
+
+from pallas_fix.facts.allocations import argument
+from pallas_fix.facts.values import OTHER, Frame, Loaded, Ref, View
+from pallas_fix.facts.walk import Handler, Walk
+
+
+def _push(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
+    for part in expr.args[:1]:
+        walker.eval(part, frame)
+    register = walker.integer(argument(expr, 1, "staging_register"), frame)
+    mxu = walker.integer(argument(expr, 2, "mxu_index"), frame)
+    walker.emit("push", expr, None, register=register, mxu=mxu, call=expr)
+    return OTHER
+
+
+def _acc(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
+    held = walker.eval(argument(expr, 0, "acc"), frame)
+    lhs = argument(expr, 1, "lhs")
+    walker.eval(lhs, frame)
+    register = walker.integer(argument(expr, 2, "load_staged_rhs"), frame)
+    walker.emit("acc", expr, _ref(held), how=held, value=lhs, register=register, call=expr)
+    return OTHER
+
+
+def _fifo(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
+    lhs = argument(expr, 0, "lhs")
+    walker.eval(lhs, frame)
+    mxu = walker.integer(argument(expr, 1, "mxu_index"), frame)
+    register = walker.integer(argument(expr, None, "load_staged_rhs"), frame)
+    walker.emit("fifo", expr, None, value=lhs, register=register, mxu=mxu, call=expr)
+    return OTHER
+
+
+def _pop(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
+    held = walker.eval(argument(expr, 0, "acc"), frame)
+    walker.emit("pop", expr, _ref(held), how=held, call=expr)
+    return OTHER
+
+
+def _load(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
+    held = walker.eval(argument(expr, 0, "ref"), frame)
+    ref = _ref(held)
+    plain = isinstance(held, Ref) or (isinstance(held, View) and held.whole)
+    whole = plain and len(expr.args) < 2
+    if ref is not None:
+        walker.emit("load", expr, ref, how=held, whole=whole, call=expr)
+        return Loaded(ref, expr, whole)
+    return OTHER
+
+
+def _store(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
+    held = walker.eval(argument(expr, 0, "ref"), frame)
+    value = argument(expr, 1, "val")
+    walker.eval(value, frame)
+    ref = _ref(held)
+    if ref is not None:
+        walker.emit("store", expr, ref, how=held, value=value, call=expr)
+    return OTHER
+
+
+def _wgmma(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
+    held = walker.eval(argument(expr, 0, "acc"), frame)
+    for part in (*expr.args[1:], *(k.value for k in expr.keywords if k.arg != "acc")):
+        walker.eval(part, frame)
+    walker.emit("wgmma", expr, _ref(held), how=held, call=expr)
+    return OTHER
+
+
+def _wgmma_load(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
+    held = walker.eval(argument(expr, 0, "acc"), frame)
+    ref = _ref(held)
+    walker.emit("wgmma_load", expr, ref, how=held, call=expr)
+    return Loaded(ref, expr, True) if ref is not None else OTHER
+
+
+def _wgmma_store(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
+    held = walker.eval(argument(expr, 0, "acc_ref"), frame)
+    value = argument(expr, 1, "val")
+    walker.eval(value, frame)
+    walker.emit("wgmma_store", expr, _ref(held), how=held, value=value, call=expr)
+    return OTHER
+
+
+def _ref(held: object) -> Ref | None:
+    if isinstance(held, Ref):
+        return held
+    return held.ref if isinstance(held, View | Loaded) else None
+
+
+PRIMITIVES: dict[str, Handler] = {
+    "pltpu.matmul_push_rhs": _push,
+    "pltpu.matmul_acc_lhs": _acc,
+    "pltpu.matmul_pop": _pop,
+    "pltpu.matmul_lhs_fifo": _fifo,
+    "pltpu.load": _load,
+    "plgpu.load": _load,
+    "pl.load": _load,
+    "pltpu.store": _store,
+    "plgpu.wgmma": _wgmma,
+    "plgpu.wgmma_accumulator_load": _wgmma_load,
+    "plgpu.wgmma_accumulator_store": _wgmma_store,
+}
