@@ -83,7 +83,7 @@ class Allocations:
             return Allocation(node, name, func, shape, dtype)
         if name == "plgpu.ACC.init" and node.args:
             return Allocation(node, "plgpu.ACC", func, None, None, None, node.args[0])
-        inner = func
+        inner = self._constants.origin(func)
         if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.MatMult):
             inner = inner.left
         if isinstance(inner, ast.Call) and is_accumulator(self._names.qualified(inner.func)):

@@ -18,10 +18,10 @@ from pallas_fix.facts.scopes import FUNCTIONS, Binding, Function, Scope, read_sc
 
 # The public modules and the private ones that they re-export (jax/experimental/pallas/*.py).
 _MODULES = (
-    (r"jax\.experimental\.pallas\.tpu", "pltpu"),
-    (r"jax\.experimental\.pallas\.mosaic_gpu", "plgpu"),
-    (r"jax\.experimental\.pallas\.(?:triton|gpu)", "triton"),
-    (r"jax\.experimental\.pallas\.tpu_sc", "plsc"),
+    (r"(?:jax\.experimental\.pallas|pl)\.tpu", "pltpu"),
+    (r"(?:jax\.experimental\.pallas|pl)\.mosaic_gpu", "plgpu"),
+    (r"(?:jax\.experimental\.pallas|pl)\.(?:triton|gpu)", "triton"),
+    (r"(?:jax\.experimental\.pallas|pl)\.tpu_sc", "plsc"),
     (r"jax\.experimental\.pallas", "pl"),
     (r"jax\._src\.pallas\.mosaic\.sc_\w+", "plsc"),
     (r"jax\._src\.pallas\.mosaic_gpu\.\w+", "plgpu"),

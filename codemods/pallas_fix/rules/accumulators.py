@@ -12,7 +12,7 @@ from pallas_fix.facts.values import Ref, Trace
 from pallas_fix.rules.acc_code import narrow
 from pallas_fix.rules.base import Finding, Reason
 from pallas_fix.rules.liveness import Life, life
-from pallas_fix.rules.mxu import mxu_index
+from pallas_fix.rules.mxu import MXUS, mxu_index
 from pallas_fix.rules.outlive import outlive
 from pallas_fix.rules.scoping import Placed, relocate, swap
 from pallas_fix.rules.uses import UseEdits, use_edits
@@ -71,8 +71,9 @@ def repair(module: Facts, group: Group) -> Repair | Reason:
         found = life(module, trace, ref)
         if isinstance(found, Reason):
             return found
-        # What is an accumulator already has its MXU.
-        index = 0 if ref.space == "pltpu.ACC" else mxu_index(module, trace, ref)
+        index = _own_index(module, ref)
+        if index is None:
+            index = mxu_index(module, trace, ref)
         if isinstance(index, Reason):
             return index
         lives.append(found)
@@ -130,6 +131,19 @@ def _beside(module: Facts, lives: Sequence[Life], placed: Sequence[Placed]) -> R
     if isinstance(made, Reason):
         return made
     return Repair(made.edits, plain=False, bound=made.bound)
+
+
+def in_scratch_list(_: Trace, ref: Ref) -> bool:
+    """True for an accumulator that is allocated in a scratch list, which jax refuses."""
+    return ref.kind == "scratch" and _is_acc(ref)
+
+
+def _own_index(module: Facts, ref: Ref) -> int | None:
+    """The MXU that an accumulator names itself, if it names one that exists."""
+    if not _is_acc(ref) or ref.allocation is None:
+        return None
+    index = module.constants.fold(ref.allocation.index)
+    return index if index in range(MXUS) and isinstance(index, int) else None
 
 
 def _is_acc(ref: Ref) -> bool:
