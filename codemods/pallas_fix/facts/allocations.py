@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pallas_fix.facts.constants import Constants
 from pallas_fix.facts.names import Function, Names
@@ -163,9 +163,9 @@ class Allocations:
                 inner, count = self._slots(left, depth + 1), self._constants.fold(right)
                 if inner is None or not isinstance(count, int) or not 0 <= count <= 64:
                     return None
-                for slot in inner:
-                    slot.shared = slot.shared or count != 1
-                return inner * count
+                return tuple(
+                    replace(slot, shared=count != 1) for _ in range(count) for slot in inner
+                )
             case ast.Call(func=func, args=[], keywords=[]):
                 return self._slots(self.returned(self._names.definition(func)), depth + 1)
             case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
@@ -205,8 +205,9 @@ class Allocations:
                 named = isinstance(node.value, ast.Name) and node.value.id == expr.id
                 if named and isinstance(self._names.parent.get(node), ast.Call):
                     return True
-            elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-                if isinstance(node.value, ast.Name) and node.value.id == expr.id:
+            elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+                written = not isinstance(node.ctx, ast.Load)
+                if written and node.value.id == expr.id:
                     return True
         return False
 

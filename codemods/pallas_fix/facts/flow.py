@@ -213,6 +213,10 @@ class Walker(Statements):
     def _named(value: object, parameter: ast.arg) -> object:
         if isinstance(value, Ref) and not value.name:
             value.name = parameter.arg
+        elif isinstance(value, Items) and not value.open_front:
+            for index, item in enumerate(value.items):
+                if isinstance(item, Ref) and not item.name:
+                    item.name = f"{parameter.arg}[{index}]"
         return value
 
 

@@ -14,7 +14,9 @@ from pallas_fix.rules.base import Finding, Reason
 from pallas_fix.rules.liveness import Life, life
 from pallas_fix.rules.mxu import MXUS, mxu_index
 from pallas_fix.rules.outlive import outlive
-from pallas_fix.rules.scoping import Placed, relocate, swap
+from pallas_fix.rules.relocate import relocate
+from pallas_fix.rules.scoping import Placed
+from pallas_fix.rules.swap import swap
 from pallas_fix.rules.uses import UseEdits, use_edits
 
 _ENTRIES = 128
@@ -71,9 +73,8 @@ def repair(module: Facts, group: Group) -> Repair | Reason:
         found = life(module, trace, ref)
         if isinstance(found, Reason):
             return found
-        index = _own_index(module, ref)
-        if index is None:
-            index = mxu_index(module, trace, ref)
+        own = _own_index(module, ref)
+        index = mxu_index(module, trace, ref) if own is None else own
         if isinstance(index, Reason):
             return index
         lives.append(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -138,7 +139,8 @@ def _bind(
     statement = module.names.statement(first)
     if not isinstance(statement, _SIMPLE):
         return None
-    name = module.names.fresh(f"{life.ref.name or 'acc'}_value")
+    base = re.sub(r"\W+", "_", life.ref.name or "acc").strip("_")
+    name = module.names.fresh(f"{base}_value")
     span = module.span(first)
     for index, edit in enumerate(found.edits):
         if isinstance(edit, Replace) and edit.span == span:

@@ -1,0 +1,138 @@
+"""Accumulators allocated in place: in `run_scoped`, `with_scoped` and `jax.empty_ref`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from pallas_fix.edits import (
+    Code,
+    Edit,
+    RemoveArgument,
+    RemoveDecorator,
+    RemoveParameter,
+    Replace,
+)
+from pallas_fix.facts import Facts
+from pallas_fix.rules.acc_code import Writer, narrow
+from pallas_fix.rules.base import Reason
+from pallas_fix.rules.scoping import Placed, scope_edit, unique, unknown_allocation, unscopable
+
+
+def swap(module: Facts, placed: Sequence[Placed]) -> list[Edit] | Reason:
+    """Allocate in place: the scope allows accumulators (`run_scoped`, `jax.empty_ref`)."""
+    edits: list[Edit] = []
+    by_node: dict[ast.AST, list[Placed]] = {}
+    for item in placed:
+        if item.ref.allocation is None or item.ref.slot is None:
+            return unknown_allocation()
+        by_node.setdefault(item.ref.allocation.node, []).append(item)
+    for items in by_node.values():
+        several = len({item.index for item in items}) > 1
+        made = _swap_repeated(module, items) if several else _swap_one(module, items)
+        if isinstance(made, Reason):
+            return made
+        edits.extend(made)
+    return unique(edits)
+
+
+def _swap_one(module: Facts, items: Sequence[Placed]) -> list[Edit] | Reason:
+    """Refs of one allocation and one MXU: the memory space is swapped where it is written."""
+    edits: list[Edit] = []
+    for item in items:
+        allocation, slot = item.ref.allocation, item.ref.slot
+        if allocation is None or slot is None:
+            return unknown_allocation()
+        top_level = next(module.names.enclosing(allocation.node), None) is None
+        named = slot.element is not allocation.node
+        if top_level and not named:
+            inner = _into_body(module, item)
+            if isinstance(inner, Reason):
+                return inner
+            edits.extend(inner)
+            continue
+        if top_level:
+            writer = Writer(module, slot.element)
+            text = writer.accumulator(allocation, item.index)
+            if isinstance(text, Reason):
+                return text
+            edits.append(Replace(module.span(slot.element), writer.code(text)))
+        else:
+            writer = Writer(module, allocation.node)
+            space = Code(f"{writer.name('pltpu.ACC')}({item.index})")
+            edits.append(Replace(module.span(allocation.space_node), space))
+            if narrow(module, allocation) is not None and allocation.dtype is not None:
+                dtype = Code(writer.name("jnp.float32"))
+                edits.append(Replace(module.span(allocation.dtype), dtype))
+        edits.extend(writer.imports)
+    return edits
+
+
+def _swap_repeated(module: Facts, items: Sequence[Placed]) -> list[Edit] | Reason:
+    """`[space(...)] * n` whose refs work on several MXUs: a list with one entry each."""
+    refused = Reason(
+        "two-mxus",
+        "one allocation serves two MXUs",
+        "allocate one pltpu.ACC(mxu_index) for each MXU, in a list",
+    )
+    first = items[0].ref
+    if first.slot is None or first.allocation is None:
+        return refused
+    repeated = module.names.parent[first.slot.container]
+    single = isinstance(first.slot.container, ast.List) and len(first.slot.container.elts) == 1
+    if not isinstance(repeated, ast.BinOp) or not single:
+        return refused
+    if module.constants.fold(repeated.right) != len({item.ref for item in items}):
+        return refused
+    writer = Writer(module, repeated)
+    texts = [writer.accumulator(first.allocation, item.index) for item in items]
+    whole = [text for text in texts if isinstance(text, str)]
+    if len(whole) != len(texts):
+        return refused
+    code = writer.code(f"[{', '.join(whole)}]")
+    return [Replace(module.span(repeated), code), *writer.imports]
+
+
+def _into_body(module: Facts, item: Placed) -> list[Edit] | Reason:
+    """Move a scope of `pl.with_scoped` at module level into the body of its function.
+
+    `pltpu.ACC(...)(...)` asks for a device, so that it fails while the module is imported.
+    """
+    refused = Reason(
+        "module-level",
+        "pltpu.ACC(...)(...) asks for a device, so it cannot stand at module level",
+        "allocate the accumulator inside the kernel with pl.run_scoped",
+    )
+    allocation, function = item.ref.allocation, item.trace.function
+    if allocation is None or not isinstance(function, ast.FunctionDef):
+        return refused
+    scoping = module.names.parent[allocation.node]
+    key = None
+    if isinstance(scoping, ast.keyword):
+        key, scoping = scoping.arg, module.names.parent[scoping]
+    if not isinstance(scoping, ast.Call) or key is not None:
+        return refused
+    if module.names.qualified(scoping.func) != "pl.with_scoped":
+        return refused
+    if item.ref.name not in item.trace.parameters:
+        return refused
+    if len(scoping.args) + len(scoping.keywords) > 1:
+        edits: list[Edit] = [RemoveArgument(module.span(scoping), module.span(allocation.node))]
+    elif scoping in function.decorator_list:
+        edits = [RemoveDecorator(module.span(function), module.span(scoping))]
+    else:
+        call = module.names.parent[scoping]
+        if not isinstance(call, ast.Call) or len(call.args) != 1:
+            return refused
+        kernel = Code("$kernel", {"kernel": module.span(call.args[0])})
+        edits = [Replace(module.span(call), kernel)]
+    reason = unscopable(module, function, [item.ref.name])
+    if reason is not None:
+        return reason
+    writer = Writer(module, function.body[0])
+    types = writer.accumulator(allocation, item.index)
+    if isinstance(types, Reason):
+        return types
+    edits.append(RemoveParameter(module.span(function), item.ref.name))
+    edits.append(scope_edit(module, function, [item.ref.name], types, writer))
+    return [*edits, *writer.imports]
