@@ -15,6 +15,10 @@ ACC_DTYPES = frozenset({"float32", "int32"})
 """The dtypes of accumulators (check_accumulator_ref in jax/_src/pallas/mosaic/core.py)."""
 
 
+Mxu = int | tuple[int, ...]
+"""The MXU of an accumulator, or those of a list of accumulators."""
+
+
 @dataclass(slots=True)
 class Writer:
     """Collects the text, holes and imports of code that is put at one place."""
@@ -42,8 +46,15 @@ class Writer:
             return self.hole(expr)
         return _literal(self.module, expr)
 
-    def accumulator(self, allocation: Allocation, index: int) -> str | Reason:
-        """`pltpu.ACC(index)(shape, dtype)` for the shape and dtype of an allocation."""
+    def accumulator(self, allocation: Allocation, index: Mxu) -> str | Reason:
+        """`pltpu.ACC(index)(shape, dtype)` for the shape and dtype of an allocation.
+
+        For several MXUs: a list with one accumulator each.
+        """
+        if isinstance(index, tuple):
+            texts = [self.accumulator(allocation, one) for one in index]
+            refused = next((text for text in texts if isinstance(text, Reason)), None)
+            return refused or f"[{', '.join(map(str, texts))}]"
         if allocation.shape is None or allocation.dtype is None:
             return Reason(
                 "unknown-shape",

@@ -6,16 +6,17 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pallas_fix.edits import Edit, Fix
+from pallas_fix.edits import Edit, Fix, RemoveStatement, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Ref, Trace
-from pallas_fix.rules.acc_code import narrow
+from pallas_fix.rules.acc_code import Mxu, narrow
 from pallas_fix.rules.base import Finding, Reason
 from pallas_fix.rules.liveness import Life, life
 from pallas_fix.rules.mxu import MXUS, mxu_index
 from pallas_fix.rules.outlive import outlive
 from pallas_fix.rules.relocate import relocate
-from pallas_fix.rules.scoping import Placed
+from pallas_fix.rules.scoping import Placed, unique
+from pallas_fix.rules.spread import spread
 from pallas_fix.rules.swap import swap
 from pallas_fix.rules.uses import UseEdits, use_edits
 
@@ -69,14 +70,19 @@ def repair(module: Facts, group: Group) -> Repair | Reason:
     """Make every ref of a group an accumulator, or give it one."""
     lives: list[Life] = []
     placed: list[Placed] = []
+    indexed: list[Replace] = []
     for trace, ref in group.members:
         found = life(module, trace, ref)
         if isinstance(found, Reason):
             return found
         own = _own_index(module, ref)
-        index = mxu_index(module, trace, ref) if own is None else own
+        index: Mxu | Reason = mxu_index(module, trace, ref) if own is None else own
         if isinstance(index, Reason):
-            return index
+            split = spread(module, found) if ref.kind in ("scratch", "scoped") else None
+            if split is None:
+                return index
+            index = split.indices
+            indexed.extend(split.edits)
         lives.append(found)
         placed.append(Placed(trace, ref, index))
     reason = _limits(module, placed)
@@ -84,10 +90,12 @@ def repair(module: Facts, group: Group) -> Repair | Reason:
         return reason
     if any(one.obstacle or one.ref.kind == "operand" for one in lives):
         return _beside(module, lives, placed)
-    return _instead(module, lives, placed)
+    return _instead(module, lives, placed, indexed)
 
 
-def _instead(module: Facts, lives: Sequence[Life], placed: Sequence[Placed]) -> Repair | Reason:
+def _instead(
+    module: Facts, lives: Sequence[Life], placed: Sequence[Placed], indexed: list[Replace]
+) -> Repair | Reason:
     """The refs become accumulators."""
     narrows = {narrow(module, one.ref.allocation) for one in lives}
     if len(narrows) > 1:
@@ -102,7 +110,9 @@ def _instead(module: Facts, lives: Sequence[Life], placed: Sequence[Placed]) -> 
     reason = _foreign(module, uses, [one.ref for one in lives])
     if reason is not None:
         return reason
-    edits = list(uses.edits)
+    gone = [edit.span for edit in uses.edits if isinstance(edit, RemoveStatement)]
+    kept = [e for e in indexed if not any(span.contains(e.span) for span in gone)]
+    edits = unique([*uses.edits, *kept])
     in_place = [p for p in placed if p.ref.kind in ("scoped", "empty") and not _is_acc(p.ref)]
     moving = [p for p in placed if p.ref.kind == "scratch"]
     for step, items in ((swap, in_place), (relocate, moving)):
@@ -110,25 +120,26 @@ def _instead(module: Facts, lives: Sequence[Life], placed: Sequence[Placed]) -> 
         if isinstance(made, Reason):
             return made
         edits.extend(made)
-    return Repair(edits, plain=not uses.edits)
+    return Repair(edits, plain=not uses.edits and not indexed)
 
 
 def _beside(module: Facts, lives: Sequence[Life], placed: Sequence[Placed]) -> Repair | Reason:
     """The refs stay, each with an accumulator beside it."""
-    kernels = {one.trace.function for one in lives}
     if any(_is_acc(one.ref) for one in lives):
         return Reason(
             "accumulator-cannot-hold",
             f"an accumulator cannot do what the kernel asks of it: {lives[0].obstacle}",
             "keep the sum in a VMEM ref, pop the accumulator after each accumulation and add",
         )
-    if len(kernels) != 1 or len({one.ref.name for one in lives}) != 1:
+    index = placed[0].index
+    shared = len({(one.trace.function, one.ref.name) for one in lives}) > 1
+    if shared or len({p.index for p in placed}) > 1 or not isinstance(index, int):
         return Reason(
             "several-sums",
             "several sums that outlive their accumulators share code",
             "repair them one by one: pop after each accumulation and add to the VMEM ref",
         )
-    made = outlive(module, lives[0], placed[0].index)
+    made = outlive(module, lives[0], index)
     if isinstance(made, Reason):
         return made
     return Repair(made.edits, plain=False, bound=made.bound)
@@ -194,15 +205,16 @@ def _limits(module: Facts, placed: Sequence[Placed]) -> Reason | None:
                 "bf16 operands, 32 for 8-bit ones)",
                 "pad the rows of the left operand and of the accumulator",
             )
-        key = (id(item.trace), item.index)
-        entries[key] = entries.get(key, 0) + (rows or 0) // 8
-        if entries[key] > _ENTRIES:
-            return Reason(
-                "accumulator-space",
-                f"the accumulators of MXU {item.index} need {entries[key]} entries, and a TPU7x "
-                f"has {_ENTRIES} (8 rows each)",
-                "use smaller tiles, the other MXU, or one pl.run_scoped after the other",
-            )
+        for mxu in item.index if isinstance(item.index, tuple) else (item.index,):
+            key = (id(item.trace), mxu)
+            entries[key] = entries.get(key, 0) + (rows or 0) // 8
+            if entries[key] > _ENTRIES:
+                return Reason(
+                    "accumulator-space",
+                    f"the accumulators of MXU {mxu} need {entries[key]} entries, and a TPU7x has "
+                    f"{_ENTRIES} (8 rows each)",
+                    "use smaller tiles, the other MXU, or one pl.run_scoped after the other",
+                )
     return None
 
 

@@ -109,9 +109,9 @@ def _one(indices: set[Value]) -> int | Reason:
 def _unknown(why: str) -> Reason:
     return Reason(
         "mxu-unknown",
-        f"The MXU of this accumulator is not certain: {why}.",
-        "Write pltpu.ACC(i)(shape, dtype), where i is the mxu_index of the matmul_push_rhs whose "
-        "weights its matmul_acc_lhs loads.",
+        f"the MXU of this accumulator is not certain: {why}",
+        "write pltpu.ACC(i)(shape, dtype), where i is the mxu_index of the matmul_push_rhs whose "
+        "weights its matmul_acc_lhs loads",
     )
 
 

@@ -20,7 +20,7 @@ from pallas_fix.facts.allocations import Slot, argument
 from pallas_fix.facts.launches import Launch
 from pallas_fix.facts.names import Function
 from pallas_fix.facts.values import Trace
-from pallas_fix.rules.acc_code import Writer
+from pallas_fix.rules.acc_code import Mxu, Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.scoping import Placed, scope_edit, unique, unknown_allocation, unscopable
 
@@ -191,7 +191,7 @@ def _types(writer: Writer, tops: dict[int, Slot], items: list[Placed]) -> str | 
     return ", ".join(texts)
 
 
-def _type(writer: Writer, slot: Slot, index: dict[int, int]) -> str | Reason:
+def _type(writer: Writer, slot: Slot, index: dict[int, Mxu]) -> str | Reason:
     if slot.children is not None:
         inner = []
         for child in slot.children:

@@ -15,17 +15,17 @@ from pallas_fix.edits import Edit, MoveIntoScope, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.names import Function
 from pallas_fix.facts.values import Ref, Trace
-from pallas_fix.rules.acc_code import Writer
+from pallas_fix.rules.acc_code import Mxu, Writer
 from pallas_fix.rules.base import Reason
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A ref that becomes an accumulator of the MXU `index`."""
+    """A ref that becomes an accumulator of the MXU `index`, or a list of them."""
 
     trace: Trace
     ref: Ref
-    index: int
+    index: Mxu
 
 
 def scope_edit(

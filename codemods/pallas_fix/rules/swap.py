@@ -51,12 +51,13 @@ def _swap_one(module: Facts, items: Sequence[Placed]) -> list[Edit] | Reason:
                 return inner
             edits.extend(inner)
             continue
-        if top_level:
-            writer = Writer(module, slot.element)
+        if top_level or isinstance(item.index, tuple):
+            place = slot.element if top_level else allocation.node
+            writer = Writer(module, place)
             text = writer.accumulator(allocation, item.index)
             if isinstance(text, Reason):
                 return text
-            edits.append(Replace(module.span(slot.element), writer.code(text)))
+            edits.append(Replace(module.span(place), writer.code(text)))
         else:
             writer = Writer(module, allocation.node)
             space = Code(f"{writer.name('pltpu.ACC')}({item.index})")
