@@ -20,7 +20,7 @@ from pallas_fix.facts.values import Event, GridTest, Region
 from pallas_fix.rules.acc_code import Writer, narrow
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.liveness import Life
-from pallas_fix.rules.scoping import scope_edit, unscopable
+from pallas_fix.rules.scoping import scope_edit, unique, unscopable
 
 BOUND = (
     "each accumulation is rounded to float32 once more: relative to the sum of the absolute "
@@ -86,7 +86,7 @@ def _edits(
     types = f"{writer.name('pltpu.ACC')}({index})({name}.shape, {writer.name('jnp.float32')})"
     edits.append(scope_edit(module, home, [acc], types, writer))
     edits.extend(writer.imports)
-    return Outlived(edits, None if overwrite else BOUND)
+    return Outlived(unique(edits), None if overwrite else BOUND)
 
 
 def _start(

@@ -166,7 +166,7 @@ def _parameters(trace: Trace, launch: Launch, tops: dict[int, Slot]) -> list[str
 def _only_launched(module: Facts, trace: Trace, launches: Sequence[Launch]) -> bool:
     """True if nothing in the file uses the kernel function but these launches."""
     function = trace.function
-    if not isinstance(function, ast.FunctionDef):
+    if not isinstance(function, ast.FunctionDef) or any(x.kernel is function for x in launches):
         return True
     kernels = [launch.kernel for launch in launches]
     for node in ast.walk(module.tree):
