@@ -78,7 +78,7 @@ class AccumulatorAccess(Rule):
                 known = known and (shape is None or len(shape) == 2)
             return known and any(e.ref is ref and _is_access(e) for e in trace.root.events())
 
-        yield from findings(module, self.code, wanted, _message)
+        yield from findings(module, self.code, wanted, _message, self.options.targets)
 
 
 def _is_access(event: Event) -> bool:

@@ -19,6 +19,7 @@ from pallas_fix.rules.scoping import Placed, unique
 from pallas_fix.rules.spread import spread
 from pallas_fix.rules.swap import swap
 from pallas_fix.rules.uses import UseEdits, use_edits
+from pallas_fix.targets import TARGETS
 
 _ENTRIES = 128
 """Accumulator entries of 8 rows for each MXU of a TPU7x (jax/_src/pallas/mosaic/tpu_info.py)."""
@@ -223,11 +224,12 @@ def findings(
     code: str,
     wanted: Callable[[Trace, Ref], bool],
     message: Callable[[Ref], str],
+    targets: Sequence[str] = (),
 ) -> Iterator[Finding]:
-    """One finding for each group of wanted refs."""
+    """One finding for each group of wanted refs; `targets` are the chips that the user named."""
     for group in groups(module, wanted):
         trace, ref = group.members[0]
-        made = repair(module, group)
+        made = _no_accumulators(targets) or repair(module, group)
         node = _site(trace, ref)
         function = module.names.qualname(node)
         if isinstance(made, Reason):
@@ -241,6 +243,18 @@ def findings(
         )
         fix = Fix(tuple(made.edits), certain, made.bound, ran)
         yield Finding(code, module.span(node), message(ref), fix, None, function)
+
+
+def _no_accumulators(targets: Sequence[str]) -> Reason | None:
+    """Why nothing can be repaired for chips that have no accumulators, if none has."""
+    chips = [TARGETS[name] for name in targets if name in TARGETS]
+    if not chips or any(chip.accumulators for chip in chips):
+        return None
+    return Reason(
+        "no-accumulators",
+        f"{', '.join(targets)} has no MXU accumulators (they came with TPU7x)",
+        "use pltpu.matmul_lhs_fifo and pltpu.matmul_pop_fifo there",
+    )
 
 
 def _site(trace: Trace, ref: Ref) -> ast.AST:

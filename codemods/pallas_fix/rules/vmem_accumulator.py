@@ -85,7 +85,7 @@ class VmemAccumulator(Rule):
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each accumulator, with those that share code in one."""
-        yield from findings(module, self.code, _wanted, _message)
+        yield from findings(module, self.code, _wanted, _message, self.options.targets)
 
 
 def _wanted(trace: Trace, ref: Ref) -> bool:
