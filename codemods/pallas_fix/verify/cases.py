@@ -89,7 +89,7 @@ def declared_cases(text: str) -> Iterator[tuple[int, Case | CaseError]]:
         return
 
 
-_PATH = re.compile(r"\s*(?P<path>[^()=@]+?\.py):(?=\s*[\w<])")
+_PATH = re.compile(r"\s*(?P<path>[^()=@]+?\.py)\s*:(?=\s*[\w<])")
 
 
 class _Parser:
@@ -115,7 +115,9 @@ class _Parser:
 
     def fail(self, message: str, token: tokenize.TokenInfo | None = None) -> NoReturn:
         token = token or self.tokens[self.position]
-        raise CaseError(self.text, self.offset + token.start[1] + 1, message)
+        at_end = token.type == tokenize.ENDMARKER
+        column = len(self.text) if at_end else self.offset + token.start[1]
+        raise CaseError(self.text, column + 1, message)
 
     def peek(self) -> str:
         return self.tokens[self.position].string

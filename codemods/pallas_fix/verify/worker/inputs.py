@@ -74,10 +74,10 @@ def _is_array(value: Any) -> bool:
 
 
 def _aval(value: Any) -> Any:
-    if not isinstance(value, Spec):
-        return jax.ShapeDtypeStruct(value.shape, jax.dtypes.canonicalize_dtype(value.dtype))
-    if value.key:
+    if isinstance(value, Spec) and value.key:
         return jax.eval_shape(lambda: _key(value, 0))
+    if jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended):
+        return jax.ShapeDtypeStruct(value.shape, value.dtype)
     return jax.ShapeDtypeStruct(value.shape, jax.dtypes.canonicalize_dtype(value.dtype))
 
 

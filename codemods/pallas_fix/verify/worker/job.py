@@ -81,7 +81,7 @@ def _climb(task: Task, target: Target, report: Report, entered: Entered) -> None
         launches.eager = True
         if top_level:
             entered.start()
-        module = report.stage("import", lambda: load.load(task))
+        module = report.stage("import", lambda: _import(task, launches))
         if not top_level:
             launches.programs.clear()
             entered.start()
@@ -93,6 +93,19 @@ def _climb(task: Task, target: Target, report: Report, entered: Entered) -> None
             lambda: [p.traced.lower(lowering_platforms=(platform,)) for p in programs],
         )
         report.stage("compile", lambda: _compile(programs, target, platform))
+
+
+def _import(task: Task, launches: Launches) -> Any:
+    """The user's module; None where only its top-level code is asked for and looked at numbers."""
+    try:
+        return load.load(task)
+    except BaseException as error:
+        if not launches.only_misses_numbers(error):
+            raise
+        if task["entry"] == load.MODULE:
+            return None
+        what = "the file's top-level code needs the numbers of a kernel, which cannot run here"
+        raise Unavailable(what) from error
 
 
 def _trace(module: Any, task: Task, launches: Launches) -> list[Program]:
@@ -113,23 +126,22 @@ def _trace(module: Any, task: Task, launches: Launches) -> list[Program]:
 def _launched_by(function: Callable[[], Any], launches: Launches) -> list[Program]:
     """The launches of a function that cannot be traced as a whole, as it looks at its results.
 
-    What it does with the numbers cannot be judged, for there are none: an error outside of the
-    launches counts only where no launch came before it.
+    What it does with the numbers cannot be judged, for there are none.
     """
     launches.eager = True
     try:
         function()
     except BaseException as error:
-        if launches.failed_in(error):
-            raise
         if type(error).__name__ == "Skipped":
             raise Unavailable(f"the test skips itself: {error}") from error
         if "interpret mode is supported on CPU" in str(error):
             raise Unavailable("it launches kernels in a way that needs the device") from error
-        if not launches.programs:
+        if not launches.only_misses_numbers(error):
             raise
     finally:
         launches.eager = False
+    if not launches.programs:
+        raise Unavailable("it can only run on a device: it launches no kernel without one")
     return launches.programs
 
 

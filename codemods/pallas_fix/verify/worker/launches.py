@@ -20,6 +20,9 @@ MOST_PROGRAMS = 32
 """Eager launches kept for compiling; a loop of launches says nothing new after that."""
 
 
+_NOT_OF_NUMBERS = (NameError, AttributeError, ImportError, SyntaxError, TypeError, MemoryError)
+
+
 class Program:
     """A function to compile, with the shapes and dtypes of its arguments."""
 
@@ -49,14 +52,20 @@ class Launches:
 
                 mosaic_gpu.kernel = self._stand_in(mosaic_gpu.kernel)
 
-    def failed_in(self, error: BaseException) -> bool:
-        """True if the error arose while a launch was traced, not in the code around it."""
+    def only_misses_numbers(self, error: BaseException) -> bool:
+        """True if the code that an error comes from may only have missed the kernels' numbers.
+
+        So it launched something, the error did not arise in a launch, and it is not of a kind
+        that has nothing to do with numbers.
+        """
+        if not self.programs or isinstance(error, _NOT_OF_NUMBERS):
+            return False
         seen: BaseException | None = error
         while seen is not None:
             if any(seen is known for known in self.errors):
-                return True
+                return False
             seen = seen.__cause__ or seen.__context__
-        return False
+        return True
 
     def _stand_in(self, launch: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(launch)

@@ -1,0 +1,214 @@
+"""The case grammar, and the cases that a file declares or implies."""
+
+from __future__ import annotations
+
+import ast
+from contextlib import suppress
+from textwrap import dedent
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pallas_fix.verify.arguments import DTYPES, KEYS, Array, Group, Key, Literal, Values
+from pallas_fix.verify.cases import Case, CaseError, declared_cases, parse_case
+from pallas_fix.verify.derive import derived_cases
+
+ROUND_TRIPS = [
+    "main()",
+    "matmul(bf16[192,256], f32[])",
+    "kernels/mm-v2.py:Matmul.run(f8_e4m3fn[8,128]) @ tpu7x, v6e",
+    "f(i32[8]:range(-1,64), f32[3]:zeros, u8[2]:file(data/x 1.npy))",
+    "f(key<fry>[], key<rbg>[4])",
+    "f((f32[2],), [1, -2.5, 'a, b'], {'k': f32[2], 3: None}, flag=True, x=bool[])",
+    "f() @ h100",
+    "pkg/mod.py:f = make.args",
+    "f = make @ b200",
+    "<module>()",
+]
+
+
+@pytest.mark.parametrize("text", ROUND_TRIPS)
+def test_canonical_text_parses_to_itself(text: str) -> None:
+    assert str(parse_case(text)) == text
+
+
+def test_parts_of_a_case() -> None:
+    case = parse_case(" k.py : f( bf16[ 8,128 ] , n = 4 )@TPU7X ")
+    assert case == Case(
+        entry="f",
+        args=(Array("bf16", (8, 128)),),
+        kwargs=(("n", Literal(4)),),
+        path="k.py",
+        targets=("tpu7x",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("", 1, "it is empty"),
+        ("f", 2, "expected '(', found 'the end'"),
+        ("5", 1, "expected the name of a function, found '5'"),
+        ("f(bf17[8])", 3, "'bf17' is no dtype"),
+        ("f(x)", 3, "use a maker"),
+        ("f(1 2)", 5, "expected ',', found '2'"),
+        ("f(a=1, 2)", 8, "follows one with a name"),
+        ("f(a=1, a=2)", 8, "'a' is given twice"),
+        ("f() @ v99", 7, "unknown target 'v99' (known: v4,"),
+        ("f() @ v4 v5e", 10, "expected the end, found 'v5e'"),
+        ("f(f32[n])", 7, "a size (a whole number)"),
+        ("f(f32[-1])", 7, "a size (a whole number)"),
+        ("f((1))", 5, "a tuple of one value ends in ',)'"),
+        ("f(i32[2]:range(3,3))", 10, "the range is empty"),
+        ("f(i32[2]:ones)", 10, "values are 'range(low,high)'"),
+        ("f(key<x>[])", 7, "unknown kind of key 'x'"),
+        ("f(*)", 3, "expected an argument, found '*'"),
+        ("k.py:f(bf16[8", 14, "a bracket or a quote is not closed"),
+        ("<module>(1)", 1, "'<module>' takes no arguments"),
+    ],
+)
+def test_errors_say_where_and_why(text: str, column: int, message: str) -> None:
+    with pytest.raises(CaseError) as caught:
+        parse_case(text)
+    assert caught.value.column == column
+    assert message in caught.value.message
+    assert "\n" not in str(caught.value)
+
+
+ARRAYS = st.builds(
+    Array,
+    st.sampled_from(sorted(DTYPES)),
+    st.lists(st.integers(0, 4096), max_size=4).map(tuple),
+    st.none() | st.just(Values("zeros")) | st.just(Values("range", -3, 9)),
+)
+LITERALS = st.builds(
+    Literal,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+) | st.builds(Literal, st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=9))
+KEY_ARGUMENTS = st.builds(Key, st.sampled_from(sorted(KEYS)), st.just(()) | st.just((4,)))
+VALUES = st.recursive(
+    ARRAYS | LITERALS | KEY_ARGUMENTS,
+    lambda inner: st.builds(
+        Group, st.sampled_from(["(", "["]), st.lists(inner, max_size=3).map(tuple)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.lists(VALUES, max_size=4).map(tuple), st.dictionaries(st.just("name"), VALUES))
+def test_every_case_survives_its_text(args: tuple[Array, ...], named: dict[str, Array]) -> None:
+    case = Case("mod.f", args, tuple(named.items()))
+    assert parse_case(str(case)) == case
+
+
+@given(st.text(alphabet="f(b16[8,]){}:=@.'\"<> \\k\n#é", max_size=24))
+def test_any_text_is_a_case_or_a_case_error(text: str) -> None:
+    with suppress(CaseError):
+        assert isinstance(parse_case(text), Case)
+
+
+def test_declared_cases_come_from_comments_alone() -> None:
+    text = dedent("""\
+        '''# pallas-fix: case in_a_string()'''
+        # pallas-fix: case f(f32[8])
+
+        def f(x):  # pallas-fix: case f(f32[
+            return x
+        #pallas-fix: case g() @ h100
+        # pallas-fix: ignore[TPU001]
+    """)
+    found = list(declared_cases(text))
+    assert [line for line, _ in found] == [2, 4, 6]
+    assert str(found[0][1]) == "f(f32[8])"
+    assert isinstance(found[1][1], CaseError)
+    assert str(found[2][1]) == "g() @ h100"
+
+
+def test_declared_cases_of_a_broken_file() -> None:
+    found = list(declared_cases("# pallas-fix: case f()\nx = (\n"))
+    assert [str(case) for _, case in found] == ["f()"]
+
+
+HEADER = """\
+import jax, jax.numpy as jnp, numpy as np, pytest
+from jax import random
+from jax.experimental import pallas as pl
+S = jax.ShapeDtypeStruct
+M, K = 64, 2 * 128
+def kernel(x_ref, y_ref, o_ref):
+    o_ref[...] = x_ref[...] @ y_ref[...]
+def matmul(x, y, **kw):
+    return pl.pallas_call(kernel, out_shape=S((M, K), jnp.float32))(x, y)
+"""
+
+
+def derived(body: str, wanted: str = "kernel") -> list[str]:
+    return [str(case) for case in derived_cases(ast.parse(HEADER + dedent(body)), [wanted])]
+
+
+@pytest.mark.parametrize(
+    ("body", "case"),
+    [
+        (
+            "def run(n): return matmul(jnp.ones((M, K), jnp.bfloat16), jnp.zeros([K, K]))",
+            "matmul(bf16[64,256], f32[256,256])",
+        ),
+        (
+            """
+            def run(n, dtype=jnp.float16):
+                shape = (M, K)
+                x = random.normal(random.key(0), shape, dtype=dtype)
+                jax.jit(matmul)(x, S((K, K), "int8"), flag=False)
+            """,
+            "matmul(f16[64,256], i8[256,256], flag=False)",
+        ),
+        (
+            "def run(n): matmul(jnp.ones(3), jnp.ones(3).astype('u1'))",
+            None,
+        ),
+        (
+            "def run(n): matmul(random.randint(random.key(0), (8,), 0, 5), random.key(1))",
+            "matmul(i32[8]:range(0,5), key<fry>[])",
+        ),
+        ("def run(n): matmul(jnp.ones((n, K)), jnp.ones((K, K)))", None),
+        ("def run(n):\n    x = jnp.ones(3)\n    x = x.T\n    matmul(x, x)", None),
+        ("def run(matmul): matmul(jnp.ones(3), jnp.ones(3))", None),
+        ("def run(n): matmul(np.ones(3), np.ones(3))", None),
+        ("def run(n): matmul(*args, jnp.ones(3))", None),
+        ("class T:\n  def test(self): matmul(jnp.ones(3), jnp.ones(4))", "matmul(f32[3], f32[4])"),
+        ("def test_it(): assert (matmul(a(), b()) == 1).all()", "test_it()"),
+        ("@pytest.mark.slow\ndef test_it(): matmul(a(), b())", "test_it()"),
+        ("@pytest.mark.skip\ndef test_it(): matmul(a(), b())", None),
+        ("@pytest.fixture\ndef made(): return matmul(a(), b())", None),
+        ("def test_it(made): matmul(made, made)", None),
+        ("def main(): return helper()\ndef helper(): return matmul(a(), b())", "main()"),
+        ("def main(): return 1", None),
+        ("print(matmul(a, b))", "<module>()"),
+        ("if True:\n    pass\nf = jax.jit(matmul)", None),
+    ],
+)
+def test_derived_cases(body: str, case: str | None) -> None:
+    assert derived(body)[:1] == ([case] if case else [])
+
+
+LAUNCH = """
+def launch(x, y):
+    assert x.dtype == jnp.bfloat16
+    return pl.pallas_call(kernel, grid=(2, 4),
+        in_specs=[pl.BlockSpec((64, 256), {index}), pl.BlockSpec((256, 128), lambda i, j: (0, j))],
+        out_specs=pl.BlockSpec((64, 128), lambda i, j: (i, j)),
+        out_shape=S((128, 512), jnp.float32))(x, y{cast})
+"""
+
+
+def test_a_launch_with_constant_specs_and_dtypes() -> None:
+    text = LAUNCH.format(index="lambda i, j: (i, 0)", cast=".astype('float32')")
+    assert derived(text) == ["launch(bf16[128,256], f32[256,512])"]
+
+
+@pytest.mark.parametrize(
+    ("index", "cast"), [("lambda i, j: (i, 0)", ""), ("lambda i, j: (i // 2, 0)", ".astype('i4')")]
+)
+def test_a_launch_that_leaves_something_open(index: str, cast: str) -> None:
+    assert derived(LAUNCH.format(index=index, cast=cast)) == []

@@ -1,0 +1,391 @@
+"""The ladder on real kernels, and on code that does what no worker should survive."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from pallas_fix.targets import Target
+from pallas_fix.verify.cases import parse_case
+from pallas_fix.verify.environment import environment
+from pallas_fix.verify.judge import judge
+from pallas_fix.verify.ladder import Ladder, Limits
+from pallas_fix.verify.verdict import CaseResult, Level, Stage, StageResult
+
+KERNELS = Path(__file__).parent / "kernels"
+MXU = (KERNELS / "mxu_matmul.py").read_text()
+WGMMA = (KERNELS / "wgmma_matmul.py").read_text()
+MXU_CASE = "matmul(bf16[64,256], bf16[256,256])"
+WGMMA_CASE = "matmul(f16[64,64], f16[64,128])"
+
+
+@pytest.fixture(scope="module")
+def ladder() -> Iterator[Ladder]:
+    limits = Limits(wall=60, output=1 << 20, memory=8 << 30)
+    with Ladder(Path(sys.executable), limits=limits) as ladder:
+        yield ladder
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(dedent(text))
+
+
+def climb(
+    ladder: Ladder,
+    root: Path,
+    text: str,
+    case: str,
+    target: str = "tpu7x",
+    name: str = "mod.py",
+    before: str | None = None,
+) -> CaseResult:
+    """One case of one file; the file before is the same unless given."""
+    write(root, {name: text})
+    text = dedent(text)
+    [result] = ladder.check(
+        root, root / name, text if before is None else before, text, [parse_case(case)], [target]
+    )
+    return result
+
+
+def names(stages: tuple[StageResult, ...]) -> list[str]:
+    return [f"{stage.stage}{'' if stage.ok else ' fails'}" for stage in stages]
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("case", [MXU_CASE, "main()"])
+def test_an_accumulator_in_vmem_and_its_repair(ladder: Ladder, tmp_path: Path, case: str) -> None:
+    before = MXU.replace("pltpu.ACC(0)", "pltpu.VMEM")
+    result = climb(ladder, tmp_path, MXU, case, before=before)
+    assert names(result.before) == ["import", "trace fails"]
+    failure = result.before[-1]
+    assert failure.error == "ValueError"
+    assert failure.message == "Expected an accumulator ref, got Ref<vmem>{float32[64,256]}"
+    line = next(n for n, text in enumerate(MXU.split("\n"), 1) if "acc_lhs" in text)
+    assert failure.where == f"mod.py:{line}"
+    assert names(result.after) == ["import", "trace", "lower", "compile"]
+    assert {"matmul", "kernel", "kernel.<locals>.scope"} <= result.entered
+    verdict = judge(["kernel.<locals>.scope"], [result])
+    assert verdict.level is Level.COMPILED
+    assert verdict.evidence.startswith("compiled for tpu7x (libtpu ")
+    assert verdict.before_failed.startswith("ValueError: Expected an accumulator ref")
+
+
+@pytest.mark.compile
+def test_wgmma_compiles_for_hopper_and_is_refused_for_blackwell(
+    ladder: Ladder, tmp_path: Path
+) -> None:
+    write(tmp_path, {"mod.py": WGMMA})
+    case = [parse_case(WGMMA_CASE)]
+    hopper, blackwell = ladder.check(
+        tmp_path, tmp_path / "mod.py", WGMMA, WGMMA, case, ["h100", "b200"]
+    )
+    assert names(hopper.after) == ["import", "trace", "lower", "compile"]
+    assert judge(["kernel"], [hopper]).evidence.startswith("compiled for h100 (nvidia-cuda-nvcc")
+    assert names(blackwell.after) == ["import", "trace", "lower", "compile fails"]
+    assert "wgmma" in blackwell.after[-1].message
+
+
+@pytest.mark.compile
+def test_a_chip_without_accumulators(ladder: Ladder, tmp_path: Path) -> None:
+    failure = climb(ladder, tmp_path, MXU, MXU_CASE, target="v6e").after[-1]
+    assert (failure.ok, failure.message) == (False, "Accumulators are not available on TPU v6e")
+
+
+@pytest.mark.compile
+def test_an_abort_of_the_compiler_is_a_result(ladder: Ladder, tmp_path: Path) -> None:
+    text = MXU.replace("mxu_index=0", "mxu_index=7")
+    failure = climb(ladder, tmp_path, text, MXU_CASE).after[-1]
+    assert (failure.stage, failure.ok, failure.error) == (Stage.COMPILE, False, "SIGABRT")
+    assert "Check failed" in failure.message
+    assert failure.message.endswith("(during compile)")
+    assert climb(ladder, tmp_path, MXU, MXU_CASE).after[-1].ok
+
+
+@pytest.mark.compile
+def test_interpret_mode_of_the_user_is_not_what_is_compiled(ladder: Ladder, tmp_path: Path) -> None:
+    text = MXU.replace("pl.pallas_call(kernel,", "pl.pallas_call(kernel, interpret=True,")
+    text = text.replace("pltpu.ACC(0)", "pltpu.VMEM")
+    assert names(climb(ladder, tmp_path, text, MXU_CASE).after) == ["import", "trace fails"]
+
+
+@pytest.mark.compile
+def test_launches_at_import_are_collected(ladder: Ladder, tmp_path: Path) -> None:
+    text = MXU + "\n\nmain()\n"
+    result = climb(ladder, tmp_path, text, "<module>()")
+    assert names(result.after) == ["import", "trace", "lower", "compile"]
+    assert "kernel" in result.entered
+    bad = climb(ladder, tmp_path, text.replace("pltpu.ACC(0)", "pltpu.VMEM"), "<module>()")
+    assert names(bad.after) == ["import fails"]
+    assert "Expected an accumulator ref" in bad.after[0].message
+
+
+HELPERS = """\
+import jax, jax.numpy as jnp
+def double(x): return x * 2
+"""
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("kernels/ops/mod.py", "from . import helpers\nfrom ..top import N\n"),
+        ("src/kernels/ops/mod.py", "import kernels.top\nfrom kernels.ops import helpers\n"),
+        ("tests/mod.py", "import conftest_helper as helpers\nimport kernels.top\n"),
+        ("tool/script-1.py", "import kernels.ops.helpers as helpers\n"),
+        ("loose/ops/mod.py", "from . import helpers\n"),
+    ],
+)
+def test_files_are_imported_as_their_project_imports_them(
+    ladder: Ladder, tmp_path: Path, name: str, text: str
+) -> None:
+    source = "src/" if name.startswith("src") else ""
+    write(
+        tmp_path,
+        {
+            f"{source}kernels/__init__.py": "",
+            f"{source}kernels/top.py": "N = 1\n",
+            f"{source}kernels/ops/__init__.py": "",
+            f"{source}kernels/ops/helpers.py": HELPERS,
+            "loose/ops/helpers.py": HELPERS,
+            "tests/conftest.py": "",
+            "tests/conftest_helper.py": HELPERS,
+        },
+    )
+    text += "def run(x, n=1):\n    return helpers.double(x) + n\n"
+    result = climb(ladder, tmp_path, text, "run(f32[8], n=2)", name=name)
+    assert names(result.after)[:3] == ["import", "trace", "lower"], result.after[-1]
+    assert result.entered == {"run"}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    ("text", "stage", "error", "message"),
+    [
+        ("import no_such_module", "import", "ModuleNotFoundError", "No module named"),
+        ("x = (", "import", "SyntaxError", "was never closed"),
+        ("import sys; sys.exit(3)", "import", "SystemExit", "the code called sys.exit(3)"),
+        (
+            "import os; os._exit(0)",
+            "import",
+            "Exit",
+            "ended the process with status 0 (during import)",
+        ),
+        ("def f(x): import os; os._exit(4)", "trace", "Exit", "status 4 (during trace)"),
+        (
+            "def f(x): import os; os.kill(os.getpid(), 11)",
+            "trace",
+            "SIGSEGV",
+            "crashed with SIGSEGV",
+        ),
+        ("def f(x): raise KeyboardInterrupt", "trace", "KeyboardInterrupt", ""),
+        ("def f(x): return bytearray(1 << 36)", "trace", "MemoryError", "memory limit"),
+        (
+            "def f(x):\n    while True: print('flood' * 999)",
+            "trace",
+            "OutputLimit",
+            "more than 1 MB",
+        ),
+        ("def f(x): return f(x)", "trace", "RecursionError", ""),
+        ("def f(x): return g(x)", "trace", "NameError", "name 'g' is not defined"),
+        ("def g(x): pass", "trace", "AttributeError", "the file has no 'f'"),
+        ("def f(x): return input()", "trace", "EOFError", ""),
+    ],
+)
+def test_what_users_code_may_do(
+    ladder: Ladder, tmp_path: Path, text: str, stage: str, error: str, message: str
+) -> None:
+    result = climb(ladder, tmp_path, text + "\n", "f(f32[8])")
+    failure = result.after[-1]
+    assert (failure.stage, failure.ok, failure.error) == (stage, False, error)
+    assert message in failure.message
+    if error in ("ModuleNotFoundError", "SyntaxError", "MemoryError", "NameError", "SystemExit"):
+        assert failure.where == "mod.py:1"
+
+
+@pytest.mark.compile
+def test_a_hang_ends_with_all_that_it_started(tmp_path: Path) -> None:
+    text = """\
+    import os, subprocess, sys, time
+    def f(x):
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        with open(os.environ["PALLAS_FIX_TEST_FILE"], "w") as file:
+            file.write(str(child.pid))
+        time.sleep(600)
+    """
+    note = tmp_path / "pid"
+    text = text.replace('os.environ["PALLAS_FIX_TEST_FILE"]', repr(str(note)))
+    with Ladder(Path(sys.executable), limits=Limits(wall=3), until=Stage.TRACE) as ladder:
+        failure = climb(ladder, tmp_path, text, "f(f32[8])").after[-1]
+    assert (failure.stage, failure.ok, failure.error) == (Stage.TRACE, False, "Timeout")
+    assert "no end after 3 s" in failure.message
+    assert not running(int(note.read_text()))
+
+
+def running(pid: int) -> bool:
+    """True if a process of that number runs and is no zombie."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.compile
+def test_an_interrupt_ends_all_workers(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    write(
+        tmp_path,
+        {
+            "mod.py": f"""\
+            import os, time
+            def f(x):
+                with open({str(note)!r}, "w") as file:
+                    file.write(str(os.getpid()))
+                time.sleep(600)
+            """
+        },
+    )
+    program = """\
+    import sys
+    from pathlib import Path
+    from pallas_fix.targets import Target
+from pallas_fix.verify.cases import parse_case
+    from pallas_fix.verify.ladder import Ladder
+    root = Path(sys.argv[1])
+    text = (root / "mod.py").read_text()
+    with Ladder(Path(sys.executable)) as ladder:
+        ladder.check(root, root / "mod.py", text, text, [parse_case("f(f32[8])")], ["v6e"])
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", dedent(program), str(tmp_path)], stderr=subprocess.PIPE
+    )
+    while process.poll() is None and not (note.exists() and note.read_text()):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in errors
+    assert not running(int(note.read_text()))
+
+
+@pytest.mark.compile
+def test_the_users_files_and_secrets_stay_out_of_reach(
+    ladder: Ladder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """\
+    import os, pathlib, sys
+    def f(x):
+        pathlib.Path(__file__).write_text("")
+        pathlib.Path("new").write_text("")
+        assert "SECRET_TOKEN" not in os.environ
+        assert pathlib.Path.home() != pathlib.Path("/root")
+        assert not [path for path in sys.path if path.endswith("verify/worker")]
+        return x
+    """
+    monkeypatch.setenv("SECRET_TOKEN", "x")
+    result = climb(ladder, tmp_path, text, "f(f32[8])")
+    assert names(result.after)[:2] == ["import", "trace"], result.after[-1]
+    assert (tmp_path / "mod.py").read_text() == dedent(text)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.compile
+def test_arguments_of_every_kind(ladder: Ladder, tmp_path: Path) -> None:
+    text = """\
+    import jax, jax.numpy as jnp
+    def f(x, key, pair, named, *, flag, name):
+        assert x.shape == (2, 3) and x.dtype == jnp.bfloat16
+        assert jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+        assert pair[0].dtype == jnp.int8 and pair[1] == 4
+        assert named["k"].shape == () and flag is None and name == "n"
+        return {"x": x, "none": None, "word": "word"}
+    def make():
+        return (jnp.ones((2, 3), jnp.bfloat16), jax.random.key(0), (jnp.ones(3, "i1"), 4),
+                {"k": jax.ShapeDtypeStruct((), "float32")}), {"flag": None, "name": "n"}
+    """
+    case = "f(bf16[2,3], key<fry>[], (i8[3], 4), {'k': f32[]}, flag=None, name='n')"
+    for one in (case, "f = make"):
+        result = climb(ladder, tmp_path, text, one)
+        assert names(result.after)[:3] == ["import", "trace", "lower"], result.after[-1]
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    ("after", "same", "level"),
+    [
+        ("x + x", True, Level.EQUAL),
+        ("x * 2.0000002", False, Level.REFUTED),
+        ("(x * 2).astype('bfloat16')", False, Level.REFUTED),
+    ],
+)
+def test_numbers_are_compared_bit_for_bit_where_there_is_a_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str, same: bool, level: Level
+) -> None:
+    """The processor stands in for the device: what is compared is what this test is about."""
+
+    def on_cpu(target: Target, folder: Path, device: bool) -> dict[str, str]:
+        return environment(target, folder, device) | {"JAX_PLATFORMS": "cpu"}
+
+    monkeypatch.setattr("pallas_fix.verify.process.environment", on_cpu)
+    monkeypatch.setattr("pallas_fix.verify.devices.likely", lambda platform: True)
+    monkeypatch.setattr("pallas_fix.verify.devices.matches", lambda kind, name: name == "cpu")
+    text = "def f(x):\n    return {}\n"
+    with Ladder(Path(sys.executable)) as ladder:
+        result = climb(
+            ladder, tmp_path, text.format(after), "f(f32[8])", before=text.format("x * 2")
+        )
+    assert names(result.after) == ["import", "trace", "lower", "compile", "device"]
+    assert (result.device, result.same) == ("cpu", same)
+    assert judge(["f"], [result]).level is level
+
+
+def test_an_interpreter_without_jax(tmp_path: Path) -> None:
+    environment_folder = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment_folder], check=True)
+    with Ladder(environment_folder / "bin" / "python") as ladder:
+        result = climb(ladder, tmp_path, "def f(): pass\n", "f()")
+    assert result.after[0].ok is None
+    assert "No module named 'jax'" in result.after[0].message
+    verdict = judge(["f"], [result])
+    assert verdict.level is Level.UNVERIFIED
+    assert "No module named 'jax'" in verdict.evidence
+
+
+def test_no_such_interpreter(tmp_path: Path) -> None:
+    with Ladder(tmp_path / "python") as ladder:
+        result = climb(ladder, tmp_path, "def f(): pass\n", "f()")
+    assert "cannot start" in result.after[0].message
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    ("target", "package", "extra"),
+    [("tpu7x", "libtpu", "tpu"), ("h100", "jax_cuda13_plugin", "gpu")],
+)
+def test_a_missing_extra_is_no_failure(
+    tmp_path: Path, target: str, package: str, extra: str
+) -> None:
+    text = f"""\
+    import os, sys
+    sys.modules[{package!r}] = None
+    os.environ.pop("TPU_LIBRARY_PATH", None)
+    def f(x):
+        return x
+    """
+    with Ladder(Path(sys.executable)) as ladder:
+        result = climb(ladder, tmp_path, text, "f(f32[8])", target=target)
+    assert result.after[-1].stage is Stage.COMPILE
+    assert result.after[-1].ok is None
+    assert result.after[-1].message == f"stage not available: install pallas-fix[{extra}]"
+    verdict = judge(["f"], [result])
+    assert verdict.level is Level.LOWERED
+    assert verdict.evidence.endswith(f"install pallas-fix[{extra}]")
