@@ -66,7 +66,9 @@ def _store(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
 def _wgmma(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
     held = walker.eval(argument(expr, 0, "acc"), frame)
     for part in (*expr.args[1:], *(k.value for k in expr.keywords if k.arg != "acc")):
-        walker.eval(part, frame)
+        operand = walker.eval(part, frame)
+        if isinstance(operand, Ref | View):
+            walker.emit("wgmma_operand", part, _ref(operand), how=operand, call=expr)
     walker.emit("wgmma", expr, _ref(held), how=held, call=expr)
     return OTHER
 

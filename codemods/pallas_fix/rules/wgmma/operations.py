@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pallas_fix.facts.allocations import argument
-from pallas_fix.facts.constants import UNKNOWN as NO_CONSTANT
 from pallas_fix.facts.names import Function
-from pallas_fix.rules.wgmma.types import (
+from pallas_fix.rules.wgmma.typed import (
     UNKNOWN,
     Dim,
     Shape,
@@ -23,11 +22,12 @@ from pallas_fix.rules.wgmma.types import (
 )
 
 Known = Mapping[tuple[Function, str], Typed]
+"""The types of parameters, where a call says what they are."""
 
 SAME = frozenset(
     """jnp.abs jnp.absolute jnp.negative jnp.positive jnp.square jnp.sign jnp.round jnp.clip
-    jnp.conj lax.abs lax.neg lax.square lax.sign lax.clamp lax.stop_gradient lax.optimization_barrier
-    plgpu.layout_cast jax.nn.relu jax.nn.relu6""".split()
+    jnp.conj lax.abs lax.neg lax.square lax.sign lax.stop_gradient
+    lax.optimization_barrier plgpu.layout_cast jax.nn.relu jax.nn.relu6""".split()
 )
 """Elementwise functions of their first argument that keep its dtype."""
 
@@ -52,8 +52,6 @@ CREATORS = {"jnp.zeros": 1, "jnp.ones": 1, "jnp.empty": 1, "jnp.full": 2, "lax.f
 """Functions that make an array of a shape, with the position of their dtype."""
 
 LIKE = {"jnp.zeros_like": 1, "jnp.ones_like": 1, "jnp.empty_like": 1, "jnp.full_like": 2}
-
-CASTS = frozenset({"astype"})
 
 _REDUCTIONS = frozenset({"sum", "max", "min", "mean", "prod"})
 _SCALARS = frozenset({"jnp.float32", "jnp.float16", "jnp.bfloat16", "jnp.int32"})
@@ -116,7 +114,7 @@ class Operations(ABC):
             case "transpose" if not call.args:
                 return self.transposed(held)
             case "transpose" | "swapaxes" if held.shape is not None and len(held.shape) == 2:
-                return self._permuted(held, call.args)
+                return self.permuted(held, call.args)
             case "clip" | "round" | "copy" | "conj":
                 return held
         if func.attr in _REDUCTIONS:
@@ -210,7 +208,7 @@ class Operations(ABC):
                 return self.transposed(first)
             case "jnp.transpose" | "lax.transpose" | "jnp.swapaxes":
                 two = first.shape is not None and len(first.shape) == 2
-                return self._permuted(first, call.args[1:]) if two else UNKNOWN
+                return self.permuted(first, call.args[1:]) if two else UNKNOWN
             case "jnp.where" | "lax.select" if len(call.args) == 3:
                 test = self.of(call.args[0], known)
                 result = elementwise(self.of(call.args[1], known), self.of(call.args[2], known))
@@ -219,12 +217,13 @@ class Operations(ABC):
             case "lax.convert_element_type":
                 return Typed(first.shape, self.dtype(argument(call, 1, "new_dtype"), known))
             case "jnp.asarray" | "jnp.array":
-                given = self.dtype(argument(call, 1, "dtype"), known)
-                return first if len(call.args) == 1 and given is None else Typed(first.shape, given)
+                dtype = argument(call, 1, "dtype")
+                return first if dtype is None else Typed(first.shape, self.dtype(dtype, known))
             case _:
                 return UNKNOWN
 
-    def _permuted(self, held: Typed, order: list[ast.expr]) -> Typed:
+    def permuted(self, held: Typed, order: list[ast.expr]) -> Typed:
+        """The type of a matrix after a transposition with a given order of its axes."""
         parts = order[0].elts if len(order) == 1 and isinstance(order[0], ast.Tuple) else order
         values = [self.number(p) for p in parts]
         if held.shape is None or sorted(str(v) for v in values) != ["0", "1"]:
@@ -248,8 +247,3 @@ class Operations(ABC):
 
 def _is_ellipsis(part: ast.expr) -> bool:
     return isinstance(part, ast.Constant) and part.value is Ellipsis
-
-
-def is_constant(value: object) -> bool:
-    """True for what `number` found to be a constant."""
-    return value is not NO_CONSTANT

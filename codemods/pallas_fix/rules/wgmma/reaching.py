@@ -77,10 +77,9 @@ class Reaching:
                 if isinstance(parent, ast.ExceptHandler | ast.match_case):
                     return None
                 parent = self._names.parent[parent]
-            if parent is owner.node:
+            if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
                 kinds = [b.kind for b in owner.bindings[name]]
-                is_parameter = kinds.count("param") == 1 and isinstance(owner.node, Function)
-                return Parameter(owner.node, name) if is_parameter else None
+                return Parameter(parent, name) if kinds.count("param") == 1 else None
             if isinstance(parent, (*_LOOPS, ast.Try, ast.With, ast.AsyncWith)) and binds(
                 parent, name
             ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
@@ -11,22 +10,21 @@ from pallas_fix.facts.indexing import is_whole
 from pallas_fix.facts.names import Function
 from pallas_fix.facts.values import Ref
 from pallas_fix.rules.wgmma.accumulators import Accumulators
-from pallas_fix.rules.wgmma.operations import CASTS, CREATORS, Operations
+from pallas_fix.rules.wgmma.operations import Known, Operations
 from pallas_fix.rules.wgmma.reaching import Assigned, Parameter, Reaching, Updated
-from pallas_fix.rules.wgmma.types import (
+from pallas_fix.rules.wgmma.typed import (
     UNKNOWN,
     Dim,
     Shape,
     Typed,
     elementwise,
     join,
+    other_shape,
     python_number,
 )
 
-Known = Mapping[tuple[Function, str], Typed]
-"""The types of parameters, where a call says what they are."""
-
 _DEPTH = 24
+_WINDOWS = ("pl.ds", "pl.dslice")
 _NOTHING: Known = {}
 
 
@@ -79,6 +77,36 @@ class Shapes(Operations):
         dtypes = {t.dtype for t in types}
         dtype = dtypes.pop() if len(dtypes) == 1 else f"@{key}"
         return Typed((f"@{key}.0", f"@{key}.1"), dtype)
+
+    def operand(self, expr: ast.expr) -> Shape | None:
+        """The shape of an operand of `wgmma`: a ref, a view of one, or an array."""
+        kinds = ("wgmma_operand", "escape")
+        refs = [e.ref for e in self._accumulators.events.get(expr, ()) if e.kind in kinds]
+        known = [ref for ref in refs if ref is not None]
+        return self._view(expr, list(dict.fromkeys(known))) if known else self.of(expr).shape
+
+    def _view(self, expr: ast.expr, refs: list[Ref]) -> Shape | None:
+        """The shape of a view of refs, by the transforms that the expression applies."""
+        order: list[ast.expr] = []
+        match expr:
+            case ast.Name():
+                return self.refs(refs, expr).shape
+            case ast.Subscript(value=ast.Attribute(value=base, attr="at"), slice=index):
+                held = self._view(base, refs)
+                return held if self.covers(index, held) else self.indexed(held, index)
+            case ast.Attribute(value=base, attr="T"):
+                pass
+            case ast.Call(func=ast.Attribute(value=base, attr="transpose"), args=order):
+                pass
+            case ast.Call(func=func, args=[base, *order]):
+                if self._names.qualified(func) != "plgpu.transpose_ref":
+                    return None
+            case _:
+                return None
+        held = self._view(base, refs)
+        if held is None or len(held) != 2 or not order:
+            return None if held is None else held[::-1]
+        return self.permuted(Typed(held), order).shape
 
     def shape(self, expr: ast.expr | None, known: Known = _NOTHING) -> Shape | None:
         """The shape that an expression such as `(M, N)` or `acc.shape` stands for."""
@@ -162,13 +190,36 @@ class Shapes(Operations):
             for part, dim in zip(parts, shape, strict=False)
         )
 
+    def trivial(self, index: ast.expr, shape: Shape | None) -> bool:
+        """True for an index with which jax lets a whole accumulator be stored.
+
+        `...`, or a tuple with a full slice for each of its entries (`is_trivial_index` in
+        jax/_src/pallas/mosaic_gpu/core.py).
+        """
+        if isinstance(index, ast.Tuple):
+            return not any(isinstance(p, ast.Constant) for p in index.elts) and self.covers(
+                index, shape
+            )
+        return isinstance(index, ast.Constant) and index.value is Ellipsis
+
+    def partial(self, index: ast.expr, shape: Shape | None) -> bool:
+        """True for an index that jax certainly refuses for a store."""
+        if not isinstance(index, ast.Tuple):
+            window = isinstance(index, ast.Call) and self._names.qualified(index.func) in _WINDOWS
+            number = isinstance(self._constants.fold(index), int)
+            return isinstance(index, ast.Slice) or window or number
+        if any(isinstance(part, ast.Constant) for part in index.elts):
+            return True
+        lengths = self.indexed(shape, index)
+        return other_shape(lengths, shape)
+
     def _whole_slice(self, index: ast.expr, dim: Dim) -> bool:
         match index:
             case ast.Slice(lower=lower, upper=upper, step=None):
                 starts = lower is None or self.dim(lower) == 0
                 return starts and (upper is None or (dim is not None and self.dim(upper) == dim))
             case ast.Call(args=[start, length], keywords=[]):
-                if self._names.qualified(index.func) in ("pl.ds", "pl.dslice"):
+                if self._names.qualified(index.func) in _WINDOWS:
                     return self.dim(start) == 0 and dim is not None and self.dim(length) == dim
         return False
 
@@ -369,6 +420,3 @@ def passed(call: ast.Call, function: Function, name: str) -> ast.expr | None:
     if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
         names = names[1:]
     return argument(call, names.index(name) if name in names else None, name)
-
-
-__all__ = ["CASTS", "CREATORS", "Known", "Shapes", "passed"]

@@ -36,7 +36,9 @@ class Typed:
 
     def show(self) -> str:
         """The type as a reader would write it: `float32[64,128]`."""
-        dims = ",".join("?" if d is None or isinstance(d, str) else str(d) for d in self.shape or ())
+        dims = ",".join(
+            "?" if d is None or isinstance(d, str) else str(d) for d in self.shape or ()
+        )
         dtype = "?" if self.dtype is None or self.dtype.startswith("@") else self.dtype
         return f"{dtype}[{dims}]" if self.shape is not None else f"{dtype}[...]"
 
