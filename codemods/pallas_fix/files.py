@@ -19,13 +19,17 @@ _TWO_LINES = re.compile(rb"(?:[^\r\n]*(?:\r\n|\r|\n)?){0,2}")
 
 
 class SourceError(Exception):
-    """A file that cannot be read, decoded, parsed or written: `message` says what to do."""
+    """A file that cannot be read, decoded, parsed or written: `message` says what to do.
 
-    def __init__(self, path: Path, line: int | None, message: str) -> None:
-        super().__init__(path, line, message)
+    `detail` is more than a user needs: the traceback of an internal error.
+    """
+
+    def __init__(self, path: Path, line: int | None, message: str, detail: str = "") -> None:
+        super().__init__(path, line, message, detail)
         self.path = path
         self.line = line
         self.message = message
+        self.detail = detail
 
     def __str__(self) -> str:
         place = str(self.path) if self.line is None else f"{self.path}:{self.line}"

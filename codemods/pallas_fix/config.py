@@ -1,0 +1,205 @@
+"""What a run was asked to do: the settings of the project, and the command line over them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pallas_fix.discover import Exclude
+from pallas_fix.pyproject import ConfigError, Project, find_project, nearest
+
+if TYPE_CHECKING:
+    from pallas_fix.verify.cases import Case
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says; empty where it says nothing."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    jax: str = ""
+    python: Path | None = None
+    cases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of one run, checked.
+
+    `root` is the folder of the project and `file` its `pyproject.toml`, if any. Empty `select`
+    means every rule. `jax` is empty where nobody said what the code must run on. A path in
+    `cases` is relative to `root`; a case without one is for the file that defines its entry.
+    """
+
+    root: Path
+    python: Path
+    file: Path | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[Exclude, tuple[str, ...]], ...] = ()
+    excludes: tuple[Exclude, ...] = ()
+    targets: tuple[str, ...] = ()
+    jax: str = ""
+    requires_jax: str = ""
+    loads: str = "stored"
+    cases: tuple[Case, ...] = field(default=())
+
+    def selects(self, code: str) -> bool:
+        """True if the rule `code` is to run."""
+        return code.startswith(self.select or "") and not (
+            self.ignore and code.startswith(self.ignore)
+        )
+
+    def ignores(self, path: Path, code: str) -> bool:
+        """True if the settings keep the rule `code` away from the file at `path`."""
+        absolute = os.path.abspath(path)
+        return any(
+            code.startswith(codes) and absolute in files for files, codes in self.per_file_ignores
+        )
+
+
+def load(paths: Sequence[Path], options: Options, codes: Iterable[str]) -> Config:
+    """The settings for a run over `paths`; `codes` are those of all rules.
+
+    `--select`, `--target`, `--jax` and `--python` replace what the project says; `--ignore`,
+    `--exclude` and `--case` add to it. Raises ConfigError.
+    """
+    project = find_project(_common(paths))
+    known = tuple(codes)
+    config = _checked(project, known)
+    here = Path(os.path.abspath(os.curdir))
+    excludes = Exclude(here, _patterns(options.exclude, "--exclude"))
+    return replace(
+        config,
+        select=_codes(options.select, known, "--select") or config.select,
+        ignore=config.ignore + _codes(options.ignore, known, "--ignore"),
+        excludes=(*config.excludes, excludes),
+        targets=_targets(options.targets, "--target") or config.targets,
+        jax=_jax(options.jax, "--jax") or config.jax,
+        python=_python(options.python, "--python") if options.python else config.python,
+        cases=(
+            *config.cases,
+            *(_case(text, "", "--case", here, config.root) for text in options.cases),
+        ),
+    )
+
+
+def default_python() -> Path:
+    """The interpreter of the active virtual environment, else the one that runs pallas-fix."""
+    active = os.environ.get("VIRTUAL_ENV")
+    if active:
+        parts = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
+        python = Path(active, *parts)
+        if python.exists():
+            return python
+    return Path(sys.executable)
+
+
+def _common(paths: Sequence[Path]) -> Path:
+    resolved = [Path(os.path.realpath(path)) for path in paths or [Path()]]
+    folders = [path if path.is_dir() else path.parent for path in resolved]
+    return Path(os.path.commonpath(folders))
+
+
+def _checked(project: Project, known: tuple[str, ...]) -> Config:
+    def place(key: str) -> str:
+        return f"{project.file}: tool.pallas-fix.{key}"
+
+    root = project.root
+    python = _python(root / project.python, place("python")) if project.python else None
+    return Config(
+        root=root,
+        python=python or default_python(),
+        file=project.file,
+        select=_codes(project.select, known, place("select")),
+        ignore=_codes(project.ignore, known, place("ignore")),
+        per_file_ignores=tuple(
+            (
+                Exclude(root, _patterns((pattern,), place("per-file-ignores"))),
+                _codes(codes, known, place("per-file-ignores")),
+            )
+            for pattern, codes in project.per_file_ignores
+        ),
+        excludes=(Exclude(root, _patterns(project.exclude, place("exclude"))),),
+        targets=_targets(project.targets, place("targets")),
+        jax=_jax(project.jax, place("jax")),
+        requires_jax=project.requires_jax,
+        loads=project.loads,
+        cases=tuple(_case(text, path, place("case"), root, root) for text, path in project.cases),
+    )
+
+
+def _codes(words: Iterable[str], known: tuple[str, ...], place: str) -> tuple[str, ...]:
+    """The codes and prefixes in `words`, which may be separated by commas."""
+    codes = tuple(code for word in words for code in word.replace(",", " ").split())
+    for code in codes:
+        if not any(rule.startswith(code) for rule in known):
+            raise ConfigError(f"{place}: no rule is called {code!r}{nearest(code, known)}")
+    return codes
+
+
+def _patterns(patterns: tuple[str, ...], place: str) -> tuple[str, ...]:
+    if patterns:
+        from pathspec import GitIgnoreSpec
+
+        try:
+            GitIgnoreSpec.from_lines(patterns)
+        except ValueError as error:
+            raise ConfigError(f"{place}: {error} (patterns are those of .gitignore)") from None
+    return patterns
+
+
+def _targets(words: Iterable[str], place: str) -> tuple[str, ...]:
+    names = [name for word in words for name in word.replace(",", " ").split()]
+    if not names:
+        return ()
+    from pallas_fix.targets import TARGETS, find_target
+
+    try:
+        return tuple(dict.fromkeys(find_target(name).name for name in names))
+    except ValueError as error:
+        hint = "".join(nearest(name, TARGETS) for name in names if name.lower() not in TARGETS)
+        raise ConfigError(f"{place}: {error}{hint}") from None
+
+
+def _jax(text: str, place: str) -> str:
+    if text:
+        from pallas_fix.versions import parse_jax
+
+        try:
+            parse_jax(text)
+        except ValueError as error:
+            raise ConfigError(f"{place}: {error}") from None
+    return text
+
+
+def _python(path: Path, place: str) -> Path:
+    if path.is_dir():
+        raise ConfigError(f"{place}: {path} is a folder; name its interpreter, {path}/bin/python")
+    if not os.access(path, os.X_OK):
+        raise ConfigError(f"{place}: {path} is not an executable file")
+    return Path(os.path.abspath(path))
+
+
+def _case(text: str, path: str, place: str, base: Path, root: Path) -> Case:
+    """The case in `text`, its path (relative to `base`) made relative to `root`."""
+    from pallas_fix.verify.cases import CaseError, parse_case
+
+    try:
+        case = parse_case(text)
+    except CaseError as error:
+        raise ConfigError(f"{place}: {error}") from None
+    named = case.path or path
+    if not named:
+        return case
+    file = os.path.join(base, named)
+    if not os.path.isfile(file):
+        raise ConfigError(f"{place}: case {text!r}: there is no file {file}")
+    return replace(case, path=os.path.relpath(os.path.realpath(file), root))

@@ -1,0 +1,139 @@
+"""The first half of a run: read files, and find what the rules make of them.
+
+Most files are healthy: those without a trigger word are read and no more.
+"""
+
+from __future__ import annotations
+
+import signal
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pallas_fix.files import Source, SourceError
+from pallas_fix.rules.base import Finding, Options, Reason, Rule
+
+if TYPE_CHECKING:
+    from pallas_fix.fixpoint import Outcome
+
+FEW = 8
+"""Up to so many files with a trigger word are read in this process: more processes cost more."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One file, and the rules that are to look at it.
+
+    `no_fix` gives, for some of the rules, the reason why none of their fixes is wanted.
+    """
+
+    source: Source
+    rules: tuple[type[Rule], ...]
+    options: Options
+    no_fix: Mapping[str, Reason] = field(default_factory=dict)
+
+    def fixed(self, accept: Callable[[Finding], bool]) -> Outcome:
+        """`fix_text` on the source, heeding its comments. Raises SourceError."""
+        from pallas_fix.comments import heeding
+        from pallas_fix.fixpoint import fix_text
+
+        path = self.source.path
+        rules = [heeding(rule(self.options), self.no_fix.get(rule.code)) for rule in self.rules]
+        try:
+            return fix_text(self.source.text, str(path), rules, accept)
+        except SyntaxError as error:
+            what = f"is no Python that this interpreter reads ({error.msg}): correct or exclude it"
+            raise SourceError(path, error.lineno, what) from None
+        except (RecursionError, MemoryError):
+            what = "is nested too deeply to be read: exclude it"
+            raise SourceError(path, None, what) from None
+        except Exception as error:
+            what = f"internal error ({type(error).__name__}), left alone; please report it"
+            raise SourceError(path, None, what, traceback.format_exc()) from error
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What the rules make of one file if every fix is made; `outcome` is None with a problem."""
+
+    source: Source
+    outcome: Outcome | None
+    problem: SourceError | None = None
+
+    @property
+    def empty(self) -> bool:
+        """True where nothing was found."""
+        return (
+            self.problem is None
+            and self.outcome is not None
+            and not (self.outcome.applied or self.outcome.remaining or self.outcome.bug)
+        )
+
+
+def trigger_words(rules: Iterable[type[Rule]]) -> tuple[bytes, ...]:
+    """The words one of which a file must hold, without those that hold another one."""
+    words = {word for rule in rules for word in rule.triggers}
+    shortest = [word for word in words if not any(w != word and w in word for w in words)]
+    return tuple(word.encode() for word in sorted(shortest))
+
+
+def candidate(
+    path: Path, read: Callable[[Path], bytes], words: Sequence[bytes]
+) -> Source | SourceError | None:
+    """The source at `path` if it holds one of the words; an error if it cannot be read."""
+    try:
+        data = read(path)
+        if not any(word in data for word in words):
+            return None
+        from pallas_fix.comments import skips_file
+
+        return None if skips_file(data) else Source(path, data)
+    except SourceError as error:
+        return error
+
+
+def examine(task: Task) -> Examined:
+    """What the rules make of one file."""
+    try:
+        return Examined(task.source, task.fixed(lambda finding: True))
+    except SourceError as error:
+        return Examined(task.source, None, error)
+
+
+def examine_all(tasks: Sequence[Task], jobs: int) -> Iterator[Examined]:
+    """`examine` for each task, in order; with many tasks in several processes."""
+    if jobs <= 1 or len(tasks) <= FEW:
+        yield from map(examine, tasks)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    with ProcessPoolExecutor(min(jobs, len(tasks)), initializer=_leave_interrupts) as pool:
+        futures = [pool.submit(examine, task) for task in tasks]
+        try:
+            for task, future in zip(tasks, futures, strict=True):
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    yield _alone(task)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _leave_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _alone(task: Task) -> Examined:
+    """One task again, in a process of its own: some other one may have broken the pool."""
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    with ProcessPoolExecutor(1) as pool:
+        try:
+            return pool.submit(examine, task).result()
+        except BrokenProcessPool:
+            what = "makes the parser crash; exclude it, and please report it"
+            return Examined(task.source, None, SourceError(task.source.path, None, what))

@@ -1,0 +1,111 @@
+"""What a rule is about, and which rule owns an error message."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from pallas_fix.rules.base import Rule
+
+_FRAME = re.compile(r'^\s*File "([^"]+)", line \d+', re.MULTILINE)
+_OWN = re.compile(r"[/\\](?:site-packages|dist-packages|lib[/\\]python\d[.\d]*)[/\\]|^<")
+
+
+@dataclass(frozen=True)
+class Match:
+    """A rule that owns an error: the words that it knew, and where the user's code stood."""
+
+    code: str
+    rule: type[Rule]
+    words: str
+    file: str = ""
+
+
+def page(rule: type[Rule]) -> str:
+    """The documentation of a rule: its heading, its versions and its docstring."""
+    doc = inspect.getdoc(rule) or ""
+    return f"# {rule.code} {rule.name}\n\nFor jax {rule.applies}.\n\n{doc.rstrip()}\n"
+
+
+def owners(message: str, rules: Mapping[str, type[Rule]]) -> list[Match]:
+    """The rules that own an error, the one with the most exact pattern first.
+
+    `message` may be a whole traceback, and may have been broken into lines by a terminal.
+    """
+    for text in (message, " ".join(message.split())):
+        found = [
+            (len(pattern), Match(code, rule, match[0], _user_file(message)))
+            for code, rule in rules.items()
+            for pattern in rule.messages
+            if (match := re.search(pattern, text))
+        ]
+        if found:
+            found.sort(key=lambda item: -item[0])
+            return list({match.code: match for _, match in reversed(found)}.values())[::-1]
+    return []
+
+
+def meaning(match: Match) -> Iterator[str]:
+    """The lines that say what an error means and what to do about it."""
+    rule = match.rule
+    summary, _, rest = (inspect.getdoc(rule) or "").partition("\n")
+    yield f"{match.code} [{rule.name}] {summary}"
+    yield ""
+    yield f"The message: {textwrap.shorten(match.words, 160, placeholder=' ...')}"
+    yield f"Applies to jax {rule.applies}."
+    why = _section(rest, "Why it fails")
+    if why:
+        yield ""
+        yield why
+    yield ""
+    yield f"To repair it:      pallas-fix apply --select {match.code} {match.file or 'PATH'}"
+    yield f"The whole page:    pallas-fix explain {match.code}"
+
+
+def _section(doc: str, heading: str) -> str:
+    match = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", doc, re.MULTILINE | re.DOTALL)
+    return match[1].strip() if match else ""
+
+
+def _user_file(message: str) -> str:
+    """The file of the innermost frame that is not of Python or of a package."""
+    files = [match[1] for match in _FRAME.finditer(message)]
+    return next((file for file in reversed(files) if not _OWN.search(file)), "")
+
+
+def answer(text: str, rules: Mapping[str, type[Rule]]) -> tuple[bool, list[str]]:
+    """Whether a code, a rule's name, or a message is known, and the lines to print."""
+    word = text.strip()
+    for code, rule in rules.items():
+        if word.upper() == code or word.lower() == rule.name:
+            return True, page(rule).splitlines()
+    found = owners(text, rules)
+    if found:
+        first, *others = found
+        lines = list(meaning(first))
+        lines += [f"See also:          pallas-fix explain {other.code}" for other in others]
+        return True, lines
+    if not word:
+        return False, ["there is nothing to explain: give a code, a message or a traceback"]
+    if len(word.split()) == 1:
+        names = {name: code for code, rule in rules.items() for name in (code, rule.name)}
+        near = get_close_matches(word.upper(), names, 3, 0.5) or get_close_matches(word, names, 3)
+        hint = f" (nearest: {', '.join(near)})" if near else ""
+        return False, [f"no rule is called {word!r}{hint}", "pallas-fix rules lists them"]
+    return False, [
+        "no rule owns this message",
+        "It may come from somewhere else: pallas-fix knows errors of Pallas accumulators and of "
+        "Pallas names that have changed.",
+        "pallas-fix rules lists what it knows",
+    ]
+
+
+def table(rules: Mapping[str, type[Rule]]) -> Iterator[str]:
+    """One line for each rule: code, name, jax versions, summary."""
+    for code, rule in rules.items():
+        summary = (inspect.getdoc(rule) or "").partition("\n\n")[0]
+        yield f"{code}  {rule.name:<24} jax {rule.applies!s:<12} {' '.join(summary.split())}"

@@ -1,0 +1,124 @@
+"""What a run found and did, as every report reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+
+from pallas_fix.edits import Span
+from pallas_fix.files import Source, SourceError
+from pallas_fix.report.lines import Moves
+from pallas_fix.rules.base import Finding, Reason
+from pallas_fix.verify.verdict import Level, Verdict
+
+
+class State(StrEnum):
+    """What became of a finding."""
+
+    FIXED = "fixed"
+    SHOWN = "shown"
+    NOT_FIXED = "not fixed"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One finding, and what became of it.
+
+    A `fixed` one has a verdict (None with `--no-verify`) and no reason. A `shown` one has a fix
+    that was not written: `preview` holds its hunks, and the reason says what would have it
+    written. A `not fixed` one has the reason. `case` is the line that would verify the fix,
+    where nothing did.
+    """
+
+    finding: Finding
+    rule: str
+    state: State
+    verdict: Verdict | None = None
+    reason: Reason | None = None
+    preview: bytes = b""
+    case: str = ""
+
+
+@dataclass(frozen=True)
+class FileAccount:
+    """One file in which something was found, or to which something happened.
+
+    `after` is what `apply` writes, equal to the text of `source` where nothing changes. Spans of
+    fixed entries are those of the text before, the others those of the text after. `problem` is
+    set where the file could not be dealt with: then nothing was written.
+    """
+
+    path: Path
+    source: Source
+    after: str
+    entries: tuple[Entry, ...] = ()
+    notes: tuple[str, ...] = ()
+    problem: SourceError | None = None
+
+    @property
+    def changed(self) -> bool:
+        """True where the run writes the file, or would."""
+        return self.after != self.source.text
+
+    def located(self, written: bool) -> tuple[Entry, ...]:
+        """The entries in the order of the file as it now is, with spans in that text."""
+        there = Moves(self.source.text, self.after)
+        entries = []
+        for entry in self.entries:
+            span = entry.finding.span
+            if written and entry.state is State.FIXED:
+                span = _moved(span, there.forth(span.line) - span.line)
+            elif not written and entry.state is not State.FIXED:
+                span = _moved(span, there.back(span.line) - span.line)
+            entries.append(replace(entry, finding=replace(entry.finding, span=span)))
+        return tuple(sorted(entries, key=lambda entry: entry.finding.span))
+
+
+@dataclass(frozen=True)
+class Account:
+    """A whole run.
+
+    `looked_at` counts files. `written` tells a run that writes from one that only says what it
+    would write. `verified` is False with `--no-verify`. `hardware` is the sentence about where
+    kernels ran. `notes` are about the run, not about one file.
+    """
+
+    files: tuple[FileAccount, ...]
+    problems: tuple[SourceError, ...]
+    looked_at: int
+    written: bool
+    verified: bool
+    hardware: str
+    notes: tuple[str, ...] = ()
+    wanted: Level = Level.COMPILED
+    jax: str = ""
+    entries: tuple[Entry, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        entries = tuple(entry for file in self.files for entry in file.entries)
+        object.__setattr__(self, "entries", entries)
+
+    def of(self, *states: State) -> tuple[Entry, ...]:
+        """The entries in one of these states."""
+        return tuple(entry for entry in self.entries if entry.state in states)
+
+    @property
+    def status(self) -> int:
+        """The exit status: 2 after a problem, 1 where something is left to do, else 0."""
+        if self.problems or any(file.problem for file in self.files):
+            return 2
+        left = bool(self.of(State.SHOWN, State.NOT_FIXED)) or (
+            not self.written and any(file.changed for file in self.files)
+        )
+        return int(left or any(self._too_weak(entry) for entry in self.of(State.FIXED)))
+
+    def _too_weak(self, entry: Entry) -> bool:
+        if not self.verified or entry.verdict is None:
+            return False
+        order = list(Level)
+        return order.index(entry.verdict.level) > order.index(self.wanted)
+
+
+def _moved(span: Span, by: int) -> Span:
+    return replace(span, line=span.line + by, end_line=span.end_line + by)

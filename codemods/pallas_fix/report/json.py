@@ -1,0 +1,94 @@
+"""The account as a JSON document, for programs.
+
+Keys of version 1; a later version may add keys, and a key that changes its meaning raises it.
+
+    version     1
+    tool        name and version of pallas-fix
+    status      exit status of the run
+    written     true where files were rewritten, false with --diff, --check and standard input
+    looked_at   number of files
+    hardware    where kernels ran, as a sentence
+    notes       sentences about the run
+    problems    what could not be read, parsed or written: {path, line or null, message}
+    files       those with findings or changes:
+      path      as it was found
+      changed   true where the run writes the file, or would
+      notes     sentences about the file
+      findings  one for each place, in the order of the file:
+        code, name, message, function
+        line, column, end_line, end_column   of the file as the run leaves it; columns from 1
+        state   'fixed', 'shown' (there is a fix, not written) or 'not fixed'
+        certain true or false; null where there is no fix
+        level   'equal', 'close', 'compiled', 'lowered', 'traced', 'unverified', 'refuted' or null
+        evidence, before_failed              sentences, may be empty
+        reason  {code, text, way_out} where it was not fixed, else null
+        case    the line that would have it verified, may be empty
+        notes   sentences
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pallas_fix import __version__
+from pallas_fix.files import SourceError
+from pallas_fix.report.account import Account, Entry, FileAccount
+
+VERSION = 1
+
+
+def document(account: Account) -> str:
+    """The account as JSON text, ended by a newline."""
+    files = [file for file in account.files if not file.problem]
+    problems = [*account.problems, *(file.problem for file in account.files if file.problem)]
+    content = {
+        "version": VERSION,
+        "tool": f"pallas-fix {__version__}",
+        "status": account.status,
+        "written": account.written,
+        "looked_at": account.looked_at,
+        "hardware": account.hardware,
+        "notes": account.notes,
+        "problems": [_problem(problem) for problem in problems],
+        "files": [_file(file, account.written) for file in files],
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _problem(problem: SourceError) -> dict[str, Any]:
+    return {"path": str(problem.path), "line": problem.line, "message": problem.message}
+
+
+def _file(file: FileAccount, written: bool) -> dict[str, Any]:
+    return {
+        "path": str(file.path),
+        "changed": file.changed,
+        "notes": file.notes,
+        "findings": [_finding(entry) for entry in file.located(written)],
+    }
+
+
+def _finding(entry: Entry) -> dict[str, Any]:
+    finding, verdict, reason = entry.finding, entry.verdict, entry.reason
+    span = finding.span
+    return {
+        "code": finding.code,
+        "name": entry.rule,
+        "message": finding.message,
+        "function": finding.function,
+        "line": span.line,
+        "column": span.column + 1,
+        "end_line": span.end_line,
+        "end_column": span.end_column + 1,
+        "state": entry.state,
+        "certain": finding.fix.certain if finding.fix else None,
+        "level": verdict.level if verdict else None,
+        "evidence": verdict.evidence if verdict else "",
+        "before_failed": verdict.before_failed if verdict else "",
+        "reason": {"code": reason.code, "text": reason.text, "way_out": reason.way_out}
+        if reason
+        else None,
+        "case": entry.case,
+        "notes": finding.notes,
+    }

@@ -1,0 +1,89 @@
+"""Where the reports of a run go: text to people on stderr, documents to stdout or to files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pallas_fix.pyproject import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from pallas_fix.report.account import Account
+    from pallas_fix.report.text import Look
+
+FORMATS = ("text", "json")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The formats that were asked for, each with its file; None is where the format goes anyway."""
+
+    wanted: tuple[tuple[str, Path | None], ...]
+
+    @classmethod
+    def parse(cls, words: Sequence[str], *, stdout_taken: bool) -> Outputs:
+        """Read `--output FORMAT[=FILE]`. Raises ConfigError."""
+        wanted = []
+        for word in words:
+            name, equals, file = word.partition("=")
+            if name not in FORMATS:
+                raise ConfigError(f"--output: no format is called {name!r}{nearest(name, FORMATS)}")
+            if equals and not file:
+                raise ConfigError(f"--output: {word!r} names no file after '='")
+            if name != "text" and not file:
+                if stdout_taken:
+                    raise ConfigError(f"--output: stdout is taken here; write {name}=FILE")
+                stdout_taken = True
+            wanted.append((name, Path(file) if file else None))
+        return cls(tuple(wanted))
+
+    def write(self, account: Account, look: Look, quiet: bool) -> None:
+        """Write every report; the text on stderr comes last, unless `quiet`.
+
+        Raises ConfigError where a file cannot be written.
+        """
+        for name, file in self.wanted:
+            if file is not None:
+                try:
+                    file.write_text(_rendered(name, account), encoding="utf-8")
+                except OSError as error:
+                    what = f"--output: {file} cannot be written: {error.strerror}"
+                    raise ConfigError(what) from None
+            elif name != "text":
+                click.echo(_rendered(name, account), nl=False)
+        if not quiet:
+            from pallas_fix.report.text import text
+
+            for line in text(account, look):
+                click.echo(line, err=True, color=look.colour)
+
+
+def _rendered(name: str, account: Account) -> str:
+    if name == "json":
+        from pallas_fix.report.json import document
+
+        return document(account)
+    from pallas_fix.report.text import Look, text
+
+    return "".join(f"{line}\n" for line in text(account, Look(verbosity=1)))
+
+
+def diff(account: Account) -> Iterator[bytes]:
+    """What the run would write, as one diff that `git apply` takes."""
+    from pallas_fix.report.diff import diff, name_in_diff
+
+    for file in account.files:
+        if file.changed:
+            after = file.source.encode(file.after)
+            yield diff(name_in_diff(file.path), file.source.data, after)
+
+
+def result(account: Account, given: bytes) -> bytes:
+    """What standard output gets for standard input: the text as it now is."""
+    for file in account.files:
+        return file.source.encode(file.after)
+    return given

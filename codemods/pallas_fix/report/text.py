@@ -1,0 +1,171 @@
+"""The account that a person reads."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+
+from pallas_fix.files import SourceError
+from pallas_fix.report.account import Account, Entry, FileAccount, State
+from pallas_fix.report.printable import printable
+
+_HUNK_COLOURS = {"-": "red", "+": "green", "@": "cyan"}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the account is to look.
+
+    `width` is that of the terminal, None where lines are not to be broken. `verbosity` is -1
+    (what is left to do, and the summary), 0, or 1 (every stage).
+    """
+
+    colour: bool = False
+    width: int | None = None
+    verbosity: int = 0
+
+
+def text(account: Account, look: Look) -> Iterator[str]:
+    """The lines of the account; the last one says where the kernels ran."""
+    writer = _Writer(account, look)
+    for problem in account.problems:
+        yield from writer.problem(problem)
+    for file in account.files:
+        yield from writer.file(file)
+    yield from writer.summary()
+
+
+@dataclass(frozen=True)
+class _Writer:
+    account: Account
+    look: Look
+
+    def problem(self, problem: SourceError) -> Iterator[str]:
+        place = printable(str(problem.path))
+        place += f":{problem.line}" if problem.line else ""
+        head = f"{self._styled(place, bold=True)}: {self._styled('error:', fg='red')} "
+        yield from self._wrapped(head, printable(problem.message))
+        if problem.detail and self.look.verbosity > 0:
+            yield from (f"    {printable(line)}" for line in problem.detail.splitlines())
+
+    def file(self, file: FileAccount) -> Iterator[str]:
+        if file.problem:
+            yield from self.problem(file.problem)
+        for entry in file.located(self.account.written):
+            if entry.state is not State.FIXED or self.look.verbosity >= 0:
+                yield from self.entry(file, entry)
+        for note in file.notes:
+            yield from self._wrapped(f"{self._styled(str(file.path), bold=True)}: note: ", note)
+
+    def entry(self, file: FileAccount, entry: Entry) -> Iterator[str]:
+        finding = entry.finding
+        span = finding.span
+        place = self._styled(printable(f"{file.path}:{span.line}:{span.column + 1}"), bold=True)
+        code = self._styled(finding.code, fg="yellow", bold=True)
+        yield from self._wrapped(f"{place}: {code} [{entry.rule}] ", printable(finding.message))
+        yield from self._outcome(entry)
+        for note in finding.notes:
+            yield from self._wrapped("    note: ", printable(note))
+        if entry.case:
+            yield f"    to verify it, fill in and add: {printable(entry.case)}"
+        for line in entry.preview.decode(file.source.encoding, "replace").split("\n"):
+            if line:
+                styled = self._styled(printable(line), fg=_HUNK_COLOURS.get(line[0]))
+                yield f"    {styled}"
+        if self.look.verbosity > 0:
+            yield from self._stages(entry)
+
+    def _outcome(self, entry: Entry) -> Iterator[str]:
+        verdict, reason = entry.verdict, entry.reason
+        if reason is None:
+            word = "fixed" if self.account.written else "would fix"
+            evidence = verdict.evidence if verdict else ""
+            level = (
+                f"{verdict.level}: " if verdict and not evidence.startswith(verdict.level) else ""
+            )
+            yield from self._wrapped(
+                f"    {self._styled(f'{word}:', fg='green')} ", printable(level + evidence)
+            )
+            if verdict and verdict.before_failed:
+                yield from self._wrapped("    before: ", printable(verdict.before_failed))
+            return
+        word = "not written" if entry.state is State.SHOWN else "not fixed"
+        colour = "red" if reason.code == "refuted" else "yellow"
+        yield from self._wrapped(
+            f"    {self._styled(f'{word}:', fg=colour)} ",
+            printable(f"{reason.text} ({reason.code})"),
+        )
+        yield from self._wrapped("    way out: ", printable(reason.way_out))
+
+    def _stages(self, entry: Entry) -> Iterator[str]:
+        """What the ladder saw, stage by stage."""
+        for case in entry.verdict.cases if entry.verdict else ():
+            yield f"    {printable(case.case)} @ {case.target}"
+            for name, stages in (("before", case.before), ("after", case.after)):
+                steps = ", ".join(
+                    f"{stage.stage} {_ANSWERS[stage.ok]} ({stage.seconds:.1f} s)"
+                    for stage in stages
+                )
+                yield f"        {name}: {steps or 'nothing was tried'}"
+
+    def summary(self) -> Iterator[str]:
+        account = self.account
+        if account.entries or account.problems:
+            yield ""
+        fixed, left = account.of(State.FIXED), account.of(State.SHOWN, State.NOT_FIXED)
+        if fixed:
+            files = sum(file.changed for file in account.files)
+            levels = Counter(str(entry.verdict.level) for entry in fixed if entry.verdict)
+            verb = "fixed" if account.written else "would be fixed"
+            yield f"{len(fixed)} {verb} in {_count(files, 'file')} ({_list(levels)})"
+        if left:
+            reasons = Counter(entry.reason.code for entry in left if entry.reason)
+            yield f"{len(left)} not fixed ({_list(reasons)})"
+        problems = [*account.problems, *(file for file in account.files if file.problem)]
+        if problems:
+            yield f"{_count(len(problems), 'problem')}: see above"
+        if not account.looked_at and not account.problems:
+            yield "there is no Python file to look at"
+        elif not fixed and not left:
+            yield f"nothing found in {_count(account.looked_at, 'file')}"
+        yield from account.notes
+        if account.jax and self.look.verbosity > 0:
+            yield f"for {account.jax}"
+        yield account.hardware
+
+    def _styled(self, words: str, *, fg: str | None = None, bold: bool | None = None) -> str:
+        return click.style(words, fg=fg, bold=bold) if self.look.colour else words
+
+    def _wrapped(self, head: str, words: str) -> Iterator[str]:
+        """`head` and `words`, broken at the width of the terminal and indented below."""
+        if self.look.width is None:
+            yield head + words
+            return
+        start = len(click.unstyle(head))
+        lines = textwrap.wrap(
+            "x" * start + words,
+            self.look.width,
+            subsequent_indent=" " * 8,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        first, *rest = lines
+        if len(first) < start:
+            first, rest = "x" * start, lines
+        yield head + first[start:]
+        yield from rest
+
+
+_ANSWERS = {True: "ok", False: "failed", None: "not available"}
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _list(counts: Counter[str]) -> str:
+    return ", ".join(f"{number} {word}" for word, number in counts.items())

@@ -1,0 +1,215 @@
+"""The corridor: discover, read, find, fix, verify, decide, write, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import SpecifierSet
+
+from pallas_fix.config import Config
+from pallas_fix.discover import discover
+from pallas_fix.examine import Examined, Task, candidate, examine_all, trigger_words
+from pallas_fix.files import Source, SourceError, read_bytes, write
+from pallas_fix.report.account import Account, Entry, FileAccount, State
+from pallas_fix.rules.base import Options, Reason, Rule
+from pallas_fix.settle import settle
+from pallas_fix.verify.verdict import Level, Stage
+from pallas_fix.versions import RELEASES
+
+if TYPE_CHECKING:
+    from pallas_fix.pins import Wanted
+    from pallas_fix.verification import Climber, Verification
+
+
+MOST_WORKERS = 8
+"""Workers of the ladder that run at once: each takes about half a gigabyte of memory."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run is to do.
+
+    `write` rewrites files in place; without it the account says what would be written. `verify`
+    is False with `--no-verify`. `unverified` also writes plausible fixes that nothing could
+    verify. `standard_input` comes in the place of `paths`, if given; it is never
+    written to its path.
+    """
+
+    config: Config
+    paths: Sequence[Path] = ()
+    standard_input: Source | None = None
+    write: bool = True
+    verify: bool = True
+    until: Stage = Stage.DEVICE
+    unverified: bool = False
+    jobs: int = 1
+
+
+@dataclass
+class Run:
+    """One run. `account` may be asked at any time, also after an interruption."""
+
+    request: Request
+    rules: dict[str, type[Rule]]
+    say: Callable[[str], None] = lambda text: None
+    ladder: Callable[[], Climber] | None = None
+    _files: list[FileAccount] = field(default_factory=list)
+    _problems: list[SourceError] = field(default_factory=list)
+    _notes: dict[str, None] = field(default_factory=dict)
+    _looked_at: int = 0
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    def go(self) -> Account:
+        """Do all of it, one file after the other; each is written as soon as it is decided."""
+        with self._open:
+            tasks = self._tasks(list(self._sources()))
+            for task, examined in zip(tasks, examine_all(tasks, self.request.jobs), strict=True):
+                if examined.problem is not None:
+                    self._problems.append(examined.problem)
+                elif not examined.empty:
+                    self._files.append(self._finish(task, examined))
+            return self.account()
+
+    def account(self) -> Account:
+        """What was found and done so far."""
+        return Account(
+            tuple(self._files),
+            tuple(self._problems),
+            self._looked_at,
+            written=self.request.write,
+            verified=self.request.verify,
+            hardware=self._hardware(),
+            notes=tuple(self._notes),
+            wanted=_LEVELS.get(self.request.until, Level.COMPILED),
+            jax=str(self._wanted) if "_wanted" in vars(self) else "",
+        )
+
+    def _sources(self) -> Iterator[Source]:
+        """The files with a trigger word of any rule."""
+        words = trigger_words(self.rules.values())
+        given = self.request.standard_input
+        if given is not None:
+            self._looked_at += 1
+            items = iter([candidate(given.path, lambda path: given.data, words)])
+        else:
+            items = self._read(words)
+        for item in items:
+            if isinstance(item, SourceError):
+                self._problems.append(item)
+            elif item is not None:
+                yield item
+
+    def _read(self, words: Sequence[bytes]) -> Iterator[Source | SourceError | None]:
+        for path in discover(self.request.paths, self.request.config.excludes):
+            if isinstance(path, SourceError):
+                yield path
+            else:
+                self._looked_at += 1
+                yield candidate(path, read_bytes, words)
+
+    @cached_property
+    def _wanted(self) -> Wanted:
+        from pallas_fix.pins import wanted_jax
+
+        config = self.request.config
+        return wanted_jax(config.jax, config.root, config.python)
+
+    def _tasks(self, sources: Sequence[Source]) -> list[Task]:
+        """The sources with the rules for them: selected, not ignored there, and of that jax."""
+        if not sources:
+            return []
+        config = self.request.config
+        options = Options(loads=config.loads, targets=config.targets)
+        asked = {
+            code: rule
+            for code, rule in self.rules.items()
+            if any(version in rule.applies for version in self._wanted.versions)
+        }
+        no_fix = {
+            code: self._needs_newer(rule)
+            for code, rule in asked.items()
+            if self._wanted.closed and any(v not in rule.applies for v in self._wanted.versions)
+        }
+        return [
+            Task(
+                source,
+                tuple(
+                    rule for code, rule in asked.items() if not config.ignores(source.path, code)
+                ),
+                options,
+                no_fix,
+            )
+            for source in sources
+        ]
+
+    def _needs_newer(self, rule: type[Rule]) -> Reason:
+        return Reason(
+            "needs-newer-jax",
+            f"the new form needs jax {rule.applies}, and the code must run on {self._wanted} "
+            f"({self._wanted.origin})",
+            f"raise the lowest version to {rule.applies.low}, or pass --jax '{rule.applies}'",
+        )
+
+    def _finish(self, task: Task, examined: Examined) -> FileAccount:
+        """Decide what is written of one file, write it, and give its account."""
+        source = task.source
+        verification = self._verification if self.request.verify else None
+        if verification is not None:
+            self.say(f"verifying {source.path}")
+        try:
+            settled = settle(task, examined, verification, self.request.unverified, self.rules)
+            notes: tuple[str, ...] = ()
+            in_place = self.request.write and self.request.standard_input is None
+            if in_place and settled.text != source.text:
+                note = write(source, settled.text)
+                notes = (note,) if note else ()
+        except SourceError as error:
+            return FileAccount(source.path, source, source.text, problem=error)
+        self._problems.extend(settled.problems)
+        self._note_minimum(settled.entries)
+        return FileAccount(source.path, source, settled.text, settled.entries, notes)
+
+    @cached_property
+    def _verification(self) -> Verification:
+        from pallas_fix.verification import Verification
+
+        return Verification(self.request.config, self._ladder, self.request.until)
+
+    def _ladder(self) -> Climber:
+        if self.ladder is not None:
+            return self.ladder()
+        from pallas_fix.verify.ladder import Ladder
+
+        request = self.request
+        ladder = Ladder(
+            request.config.python, jobs=min(request.jobs, MOST_WORKERS), until=request.until
+        )
+        return self._open.enter_context(ladder)
+
+    def _hardware(self) -> str:
+        if not self.request.verify:
+            return "no kernel was run: --no-verify"
+        if "_verification" not in vars(self):
+            return "no kernel was run: nothing to verify"
+        return self._verification.hardware
+
+    def _note_minimum(self, entries: Sequence[Entry]) -> None:
+        """Say so where a fix needs a newer jax than the project asks for."""
+        asked = self.request.config.requires_jax
+        fixed = [entry for entry in entries if entry.state is State.FIXED]
+        if not asked or not fixed:
+            return
+        needed = max(self.rules[entry.finding.code].applies.low for entry in fixed)
+        lowest = next(iter(SpecifierSet(asked).filter(RELEASES)), needed)
+        if lowest < needed:
+            note = f"raises the lowest jax that works to {needed}: the project asks for jax{asked}"
+            self._notes[note] = None
+
+
+_LEVELS = {Stage.TRACE: Level.TRACED, Stage.LOWER: Level.LOWERED}
+"""What a run that stops early can know at most; one that does not, at least `compiled`."""

@@ -1,0 +1,182 @@
+"""Which cases speak of a file, and what the ladder says of its fixes."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from pallas_fix.config import Config
+from pallas_fix.files import Source, SourceError
+from pallas_fix.rules.base import Finding, Rule
+from pallas_fix.verify.cases import Case, CaseError, declared_cases
+from pallas_fix.verify.verdict import CaseResult, Stage, Verdict
+
+if TYPE_CHECKING:
+    from pallas_fix.facts import Facts
+
+
+class Climber(Protocol):
+    """What `Ladder` does for a run."""
+
+    def check(
+        self,
+        root: Path,
+        path: Path,
+        before: str,
+        after: str,
+        cases: Sequence[Case],
+        targets: Sequence[str],
+    ) -> list[CaseResult]: ...
+
+
+class Verification:
+    """Verifies the fixes of one run, and remembers where kernels ran."""
+
+    def __init__(self, config: Config, ladder: Callable[[], Climber], until: Stage) -> None:
+        """`ladder` is called once, when the first case is climbed."""
+        self._config = config
+        self._open = ladder
+        self._until = until
+        self._results: list[CaseResult] = []
+
+    def verdicts(
+        self,
+        source: Source,
+        after: str,
+        applied: Sequence[Finding],
+        rules: Mapping[str, type[Rule]],
+    ) -> tuple[Verdict, ...]:
+        """A verdict for each of the findings `applied`, whose fixes together gave `after`."""
+        from pallas_fix.verify.judge import judge
+
+        functions = {name for finding in applied if finding.fix for name in finding.fix.functions}
+        results = self._climb(source, after, self.cases(source))
+        missed = functions.difference(*(result.entered for result in results))
+        if missed:
+            derived = _derived(source.text, missed)
+            results += self._climb(source, after, derived)
+        self._results += results
+        return tuple(
+            judge(
+                finding.fix.functions if finding.fix else (),
+                results,
+                messages=rules[finding.code].messages,
+                reassociates=finding.fix is not None and finding.fix.bound is not None,
+            )
+            for finding in applied
+        )
+
+    def cases(self, source: Source) -> list[Case]:
+        """The cases that somebody declared for this file."""
+        declared = [case for _, case in declared_cases(source.text) if isinstance(case, Case)]
+        given = [
+            case
+            for case in self._config.cases
+            if case.path is not None or _defines(source.text, case.entry)
+        ]
+        return list(dict.fromkeys(self._located(source, case) for case in (*declared, *given)))
+
+    def problems(self, source: Source) -> Iterator[SourceError]:
+        """The declared cases of this file that do not parse."""
+        for line, case in declared_cases(source.text):
+            if isinstance(case, CaseError):
+                yield SourceError(source.path, line, str(case))
+
+    @property
+    def hardware(self) -> str:
+        """The sentence that says where kernels ran."""
+        from pallas_fix.verify.devices import likely
+
+        devices = dict.fromkeys(result.device for result in self._results if result.device)
+        if devices:
+            return f"ran on {', '.join(device for device in devices if device)}"
+        if not self._results:
+            return "no kernel was run: no case to run one with"
+        if self._until is not Stage.DEVICE:
+            return f"not run on hardware: --until {self._until.value}"
+        if not likely("tpu") and not likely("gpu"):
+            return "not run on hardware: no GPU or TPU found"
+        targets = ", ".join(dict.fromkeys(result.target for result in self._results))
+        return f"not run on hardware: no device here ran what is compiled for {targets}"
+
+    def _climb(self, source: Source, after: str, cases: Sequence[Case]) -> list[CaseResult]:
+        if not cases:
+            return []
+        root = self._root(source.path)
+        targets = self.targets(source)
+        return self._ladder.check(root, source.path, source.text, after, cases, targets)
+
+    @cached_property
+    def _ladder(self) -> Climber:
+        return self._open()
+
+    def targets(self, source: Source) -> tuple[str, ...]:
+        """The targets of cases of this file that name none."""
+        from pallas_fix.targets import default_targets
+
+        return self._config.targets or default_targets(source.text)
+
+    def _root(self, path: Path) -> Path:
+        real = Path(os.path.realpath(path))
+        return self._config.root if real.is_relative_to(self._config.root) else real.parent
+
+    def _located(self, source: Source, case: Case) -> Case:
+        """`case` without its path where that is the file itself."""
+        if case.path is None:
+            return case
+        own = os.path.realpath(source.path) == os.path.realpath(self._config.root / case.path)
+        return replace(case, path=None) if own else case
+
+
+def _derived(text: str, functions: set[str]) -> list[Case]:
+    from pallas_fix.verify.derive import derived_cases
+
+    return derived_cases(ast.parse(text.removeprefix("\ufeff")), functions)
+
+
+def _defines(text: str, entry: str) -> bool:
+    name = re.escape(entry.partition(".")[0])
+    return entry == "<module>" or bool(
+        re.search(rf"^(?:async\s+def|def|class)\s+{name}\b|^{name}\s*[:=]", text, re.MULTILINE)
+    )
+
+
+def case_line(module: Facts, finding: Finding, targets: Sequence[str]) -> str:
+    """The comment that would have a fix verified: its entry, with `...` for what is unknown.
+
+    The entry is the function around the launch whose kernel was fixed, else the function that
+    was fixed.
+    """
+    fixed = {finding.function, *(finding.fix.functions if finding.fix else ())}
+    names = {name.rpartition(".")[2] for name in fixed} | {name.partition(".")[0] for name in fixed}
+    functions = {node.name: node for node in module.tree.body if isinstance(node, ast.FunctionDef)}
+    entry: ast.FunctionDef | None = None
+    for launch in module.launches:
+        kernel = {node.id for node in ast.walk(launch.call) if isinstance(node, ast.Name)}
+        owner = module.names.scope(launch.call).qualname.partition(".")[0]
+        if (owner in names or kernel & names) and owner in functions:
+            entry = functions[owner]
+            break
+    if entry is None:
+        entry = next((functions[name] for name in sorted(names) if name in functions), None)
+    if entry is None:
+        return ""
+    where = f" @ {', '.join(targets)}" if targets else ""
+    return f"# pallas-fix: case {entry.name}({', '.join(_parameters(entry))}){where}"
+
+
+def _parameters(function: ast.FunctionDef) -> Iterator[str]:
+    """The parameters without a default, as arguments still to be filled in."""
+    args = function.args
+    positional = args.posonlyargs + args.args
+    for arg in positional[: len(positional) - len(args.defaults)]:
+        yield f"{arg.arg}=..."
+    for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        if default is None:
+            yield f"{arg.arg}=..."
