@@ -1,0 +1,285 @@
+"""One pass over a module that makes all edits of some fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import cast
+
+import libcst as cst
+
+from pallas_fix.edits import (
+    AddImport,
+    AddParameter,
+    Edit,
+    Fix,
+    InsertAfter,
+    InsertBefore,
+    InsertFirst,
+    MoveIntoScope,
+    RemoveArgument,
+    RemoveDecorator,
+    RemoveElement,
+    RemoveParameter,
+    RemoveStatement,
+    RenameKeyword,
+    Replace,
+    SetKeyword,
+    Span,
+)
+from pallas_fix.rewrite.arguments import (
+    Display,
+    renamed_keyword,
+    with_keyword,
+    without_arguments,
+    without_elements,
+)
+from pallas_fix.rewrite.blocks import Planner, first_line
+from pallas_fix.rewrite.code import Template, requoted
+from pallas_fix.rewrite.imports import missing
+from pallas_fix.rewrite.locate import Block, Function, IndexList, NotFound, Tree
+from pallas_fix.rewrite.parameters import with_parameters
+from pallas_fix.rewrite.parens import (
+    code_of,
+    fit,
+    is_bracketed,
+    own_code,
+    parenthesized,
+    without_parens,
+)
+from pallas_fix.rewrite.targets import argument_at, decorator_at, display_at, element_at, scope_at
+from pallas_fix.rewrite.text import RewriteError
+
+Job = tuple[int, Edit]
+
+
+@contextmanager
+def naming(number: int, edit: Edit) -> Iterator[None]:
+    """Say in an error of which fix and edit it speaks."""
+    try:
+        yield
+    except NotFound as error:
+        span = "" if isinstance(edit, AddImport) else f" at {_shown(edit.span)}"
+        raise RewriteError(f"{type(edit).__name__}{span}: {error}", number) from None
+
+
+class Surgeon(cst.CSTTransformer):
+    """Makes the edits of fixes that touch nothing in common.
+
+    A node is rewritten once, when the pass reaches it or when a hole asks for it before that.
+    """
+
+    def __init__(self, tree: Tree, fixes: Mapping[int, Fix]) -> None:
+        super().__init__()
+        self._tree = tree
+        self._fixes = fixes
+        self._jobs: dict[cst.CSTNode, list[Job]] = {}
+        self._path: set[cst.CSTNode] = {tree.module}
+        self._active: set[cst.CSTNode] = set()
+        self._inner: dict[cst.CSTNode, cst.CSTNode] = {}
+        self._done: dict[cst.CSTNode, cst.CSTNode] = {}
+        for number, fix in fixes.items():
+            edits: list[Edit] = []
+            for edit in fix.edits:
+                if edit in edits:
+                    continue
+                edits.append(edit)
+                with naming(number, edit):
+                    self._enter(self._target(edit), (number, edit))
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        """Descend only to where something is edited, and only once."""
+        if node in self._done or node not in self._path:
+            return False
+        self._active.add(node)
+        return True
+
+    def on_leave(
+        self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT
+    ) -> cst.CSTNodeT | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNodeT]:
+        """Make the edits of one node, whose children are done."""
+        if original_node not in self._path:
+            return updated_node
+        if original_node not in self._done:
+            self._done[original_node] = self._made(original_node, updated_node)
+            self._active.discard(original_node)
+        return cast("cst.CSTNodeT", self._done[original_node])
+
+    def _target(self, edit: Edit) -> cst.CSTNode:
+        """The node at which an edit is made."""
+        tree = self._tree
+        match edit:
+            case AddImport():
+                return tree.module
+            case Replace(span):
+                indexes = tree.index_list(span)
+                return indexes.subscript if indexes else tree.expression(span)
+            case SetKeyword(span) | RenameKeyword(span) | RemoveArgument(span):
+                return tree.call(span)
+            case RemoveElement(span):
+                return display_at(tree, span)
+            case RemoveParameter(span) | AddParameter(span) | RemoveDecorator(span):
+                return tree.function(span)
+            case InsertBefore(span) | InsertAfter(span) | RemoveStatement(span):
+                return tree.place(tree.statement(span)).block
+            case InsertFirst(span):
+                return tree.first_number(tree.function(span))[0]
+            case MoveIntoScope():
+                return scope_at(tree, edit)[0]
+
+    def _enter(self, node: cst.CSTNode, job: Job) -> None:
+        self._jobs.setdefault(node, []).append(job)
+        self._path.add(node)
+        for ancestor in self._tree.ancestors(node):
+            if ancestor in self._path:
+                break
+            self._path.add(ancestor)
+
+    def _made(self, original: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
+        """A node after its own edits; those of its children are made in `node`."""
+        jobs = self._jobs.get(original, [])
+        if isinstance(original, Block):
+            return self._block(original, cast(Block, node), jobs) if jobs else node
+        if isinstance(original, cst.FormattedString):
+            node = requoted(cast(cst.FormattedString, node))
+        elif isinstance(original, cst.Call):
+            node = self._call(original, cast(cst.Call, node), jobs)
+        elif isinstance(original, Function):
+            node = self._function(original, cast(Function, node), jobs)
+        elif isinstance(original, Display):
+            node = self._display(original, cast(Display, node), jobs)
+        replacements = [(number, edit) for number, edit in jobs if isinstance(edit, Replace)]
+        if not replacements:
+            return node
+        self._inner[original] = node
+        whole: cst.CSTNode | None = None
+        for number, edit in replacements:
+            with naming(number, edit):
+                new = self._template(number, edit).expression(edit.code)
+                indexes = self._tree.index_list(edit.span)
+                if indexes is not None and isinstance(node, cst.Subscript):
+                    node = node.with_changes(slice=[cst.SubscriptElement(cst.Index(new))])
+                elif whole is not None:
+                    raise NotFound("another edit replaces the same code")
+                else:
+                    whole = self._in_place(original, new)
+        return node if whole is None else whole
+
+    def _in_place(self, original: cst.CSTNode, new: cst.BaseExpression) -> cst.CSTNode:
+        """New code for the place of an old expression, in parentheses where it needs them."""
+        if not isinstance(original, cst.BaseExpression):
+            return cst.Index(new)
+        outer = len(original.lpar) - len(own_code(original).lpar)
+        if without_parens(original).lpar[:outer] and outer:
+            bare = without_parens(new)
+            left, right = original.lpar[:outer], original.rpar[len(original.rpar) - outer :]
+            return bare.with_changes(lpar=[*left, *bare.lpar], rpar=[*bare.rpar, *right])
+        parent = self._tree.parents[original]
+        bracketed = is_bracketed(self._tree.ancestors(original))
+        fitted = fit(new, parent, original, bracketed=bracketed)
+        before, after = self._tree.neighbours(original)
+        code = code_of(fitted)
+        if (_in_word(before) and _in_word(code[0])) or (_in_word(after) and _in_word(code[-1])):
+            return parenthesized(fitted)
+        return fitted
+
+    def _call(self, original: cst.Call, call: cst.Call, jobs: Sequence[Job]) -> cst.Call:
+        removed: list[int] = []
+        for number, edit in jobs:
+            if isinstance(edit, RemoveArgument):
+                with naming(number, edit):
+                    removed.append(argument_at(self._tree, original, edit.value))
+        call = without_arguments(call, removed)
+        for _, edit in jobs:
+            if isinstance(edit, RenameKeyword):
+                call = renamed_keyword(call, edit.keyword, edit.new)
+        for number, edit in jobs:
+            if isinstance(edit, SetKeyword):
+                with naming(number, edit):
+                    value = self._template(number, edit).expression(edit.code)
+                    call = with_keyword(call, edit.keyword, value)
+        return call
+
+    def _display(
+        self, original: Display, display: Display, jobs: Sequence[Job]
+    ) -> cst.BaseExpression:
+        removed: list[int] = []
+        for number, edit in jobs:
+            if isinstance(edit, RemoveElement):
+                with naming(number, edit):
+                    removed.append(element_at(self._tree, original, edit.element))
+        return without_elements(display, removed) if removed else display
+
+    def _function(self, original: Function, function: Function, jobs: Sequence[Job]) -> Function:
+        removed = [edit.name for _, edit in jobs if isinstance(edit, RemoveParameter)]
+        added = [edit.name for _, edit in jobs if isinstance(edit, AddParameter)]
+        if removed or added:
+            function = with_parameters(function, removed, added)
+        dropped = {
+            decorator_at(self._tree, original, edit.decorator)
+            for _, edit in jobs
+            if isinstance(edit, RemoveDecorator)
+        }
+        if dropped and isinstance(function, cst.FunctionDef):
+            kept = [d for i, d in enumerate(function.decorators) if i not in dropped]
+            return function.with_changes(decorators=kept)
+        return function
+
+    def _block(self, original: Block, block: Block, jobs: Sequence[Job]) -> Block:
+        planner = Planner(self._tree, original)
+        wanted: list[AddImport] = []
+        for number, edit in jobs:
+            with naming(number, edit):
+                if isinstance(edit, AddImport):
+                    wanted.append(edit)
+                    missing(self._tree.module, [edit])
+                else:
+                    planner.add(edit, self._template(number, edit).statements)
+        planner.add_imports(wanted, first_line(self._fixes))
+        return planner.made(block)
+
+    def _template(self, number: int, edit: Edit) -> Template:
+        return Template(self._tree.module.default_indent, partial(self._part, number, edit))
+
+    def _part(self, number: int, edit: Edit, span: Span) -> cst.CSTNode | IndexList:
+        """The code of the file at `span`, after the other edits of the fix inside it.
+
+        Where the place of the code goes with this fix, the hole holds what the fix makes of the
+        code. Where the code stays, and the hole holds a copy, a `Replace` of all of it is not
+        seen: so a value gets a name, by inserting `name = $value` and replacing it by `name`.
+        """
+        part = self._tree.part(span)
+        node = part.subscript if isinstance(part, IndexList) else part
+        if node not in self._done and node not in self._inner:
+            if node in self._active:
+                raise NotFound("the code for a hole holds the place of the edit itself")
+            node.visit(self)
+        kept = self._inner.get(node)
+        if kept is None or (node in self._done and self._goes(number, span)):
+            kept = self._done.get(node, node)
+        if isinstance(part, IndexList):
+            return IndexList(cst.ensure_type(kept, cst.Subscript))
+        return kept
+
+    def _goes(self, number: int, span: Span) -> bool:
+        """True if the fix takes away the code around `span`."""
+        for edit in self._fixes[number].edits:
+            match edit:
+                case Replace(around) if around != span and around.contains(span):
+                    return True
+                case RemoveArgument(_, around) | RemoveElement(_, around):
+                    if around.contains(span):
+                        return True
+                case RemoveStatement(around) | RemoveDecorator(_, around):
+                    if around.contains(span):
+                        return True
+        return False
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character in ("_", '"', "'")
+
+
+def _shown(span: Span) -> str:
+    return f"{span.line}:{span.column}-{span.end_line}:{span.end_column}"

@@ -1,0 +1,101 @@
+"""Text to a CST and back, with every byte that libcst alone would lose."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import libcst as cst
+
+BOM = "\ufeff"
+
+_MARK = "\x0c\t\x0c \x0c"
+_LINE_END = r"(\r\n|\n|\r)"
+_INDENTED_BY_FORM_FEED = re.compile(_LINE_END + r"(\x0c+)(?=[ \t]*[^\s#])")
+_MARKED_FORM_FEED = re.compile(_MARK + r"(\x0c+)" + _LINE_END)
+
+
+class RewriteError(Exception):
+    """An edit that cannot be made, or a file that libcst cannot hold without loss.
+
+    `fix` is the index of the fix whose edit it is; None where the file itself is the reason.
+    """
+
+    def __init__(self, message: str, fix: int | None = None) -> None:
+        super().__init__(message)
+        self.fix = fix
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A file as a CST, and what has to be put back around it.
+
+    `form_feeds` says, by line, how many form feeds stood before the first token of that line:
+    the positions of `ast` count them, those of libcst do not.
+    """
+
+    module: cst.Module
+    code: str
+    prefix: str
+    form_feeds: dict[int, int]
+
+    def text(self, module: cst.Module) -> str:
+        """The text of `module`, which was made out of this file's module."""
+        return _unprotected(self.prefix, module.code)
+
+
+def parse(text: str) -> Parsed:
+    """Parse the text of a file, which may begin with a BOM.
+
+    libcst drops a form feed before the first token of a line. It is moved to the end of the
+    line before, where libcst keeps it, and goes back when the text is printed. Raises
+    RewriteError where libcst cannot parse the text or would not print it back as it is.
+    """
+    body = text.removeprefix(BOM)
+    stripped = body.lstrip("\x0c")
+    prefix = text[: len(text) - len(stripped)]
+    form_feeds = {1: len(body) - len(stripped)} if len(body) > len(stripped) else {}
+    if "\x0c" in stripped:
+        body = _INDENTED_BY_FORM_FEED.sub(lambda found: _MARK + found[2] + found[1], stripped)
+        form_feeds |= _count_form_feeds(stripped)
+    else:
+        body = stripped
+    try:
+        module = cst.parse_module(body)
+        if body.endswith("\r"):
+            module = module.with_changes(has_trailing_newline=True)
+        code = module.code
+    except cst.ParserSyntaxError as error:
+        where = f"line {error.raw_line}: {error.message}"
+        raise RewriteError(f"libcst cannot parse this file ({where})") from None
+    except RecursionError:
+        raise RewriteError("the code is nested too deeply for libcst") from None
+    printed = _unprotected(prefix, code)
+    if printed != text:
+        line = _first_difference(text, printed)
+        raise RewriteError(
+            f"libcst does not print this file back as it is (line {line} differs), so it cannot be "
+            "edited without damage"
+        )
+    return Parsed(module, code, prefix, form_feeds)
+
+
+def _unprotected(prefix: str, code: str) -> str:
+    return prefix + _MARKED_FORM_FEED.sub(r"\2\1", code)
+
+
+def _count_form_feeds(text: str) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    line, at = 1, 0
+    for found in _INDENTED_BY_FORM_FEED.finditer(text):
+        line += len(re.findall(_LINE_END, text[at : found.end(1)]))
+        at = found.end(1)
+        counts[line] = len(found[2])
+    return counts
+
+
+def _first_difference(left: str, right: str) -> int:
+    ends = re.compile(_LINE_END)
+    pairs = zip(ends.split(left), ends.split(right), strict=False)
+    same = next((index for index, (a, b) in enumerate(pairs) if a != b), 0)
+    return same // 2 + 1
