@@ -207,8 +207,16 @@ def _scoped(
     head = scope.head.with_changes(
         leading_lines=apart, body=cst.IndentedBlock(lines, footer=footer)
     )
-    made = [_Piece(line, scope.first, scope.last, new=True) for line in (head, *scope.after)]
+    new = [_spaced(head) if begin else head, _spaced(scope.after[0]), *scope.after[1:]]
+    made = [_Piece(line, scope.first, scope.last, new=True) for line in new]
     return [*pieces[:begin], *made, *pieces[end:]]
+
+
+def _spaced(line: Line) -> Line:
+    """A line with a blank one above it, as around functions inside of functions."""
+    if any(above.comment is None for above in line.leading_lines):
+        return line
+    return line.with_changes(leading_lines=[cst.EmptyLine(indent=False), *line.leading_lines])
 
 
 def _above(carried: Lines, lines: Lines) -> list[cst.EmptyLine]:
