@@ -13,7 +13,9 @@ from pallas_fix.facts.walk import Arguments, Pipeline, Runner, Walk
 
 HANDLERS = {**PRIMITIVES, **CONTROL}
 _SAME_FUNCTION = frozenset({"jax.jit", "jax.named_call", "jax.checkpoint", "functools.wraps"})
-_REF_MAKERS = frozenset({"jax.empty_ref", "jax.new_ref", "pl.empty_ref_like", "jax.ref.empty_ref"})
+_REF_MAKERS = frozenset(
+    {"jax.empty_ref", "jax.ref.empty_ref", "jax.new_ref", "jax.ref.new_ref", "pl.empty_ref_like"}
+)
 _SHAPE_ONLY = frozenset({"zeros_like", "ones_like", "empty_like", "full_like", "shape", "ndim"})
 
 
@@ -142,7 +144,7 @@ class Calls(Walk):
 
     def _make_ref(self, expr: ast.Call, name: str) -> object:
         given = expr.args[0] if expr.args else None
-        where = argument(expr, None, "memory_space")
+        where = argument(expr, 1 if name.endswith("empty_ref") else None, "memory_space")
         space = self.allocations.space(where)
         allocation = self.allocations.parse(given) if given is not None else None
         if space is not None and where is not None:

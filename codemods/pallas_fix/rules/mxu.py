@@ -81,6 +81,17 @@ def feeds(module: Facts, trace: Trace) -> Mapping[Event, frozenset[Event]]:
     return flow.feeding
 
 
+def staged_feeds(module: Facts, trace: Trace) -> Mapping[Event, frozenset[Event]]:
+    """As `feeds`, but only for the matmuls that load staged weights.
+
+    `load_staged_rhs=False` is no register. It is read as "load nothing" where an MXU holds
+    weights already; where none does, weights must have been meant.
+    """
+    flow = _Flow(module)
+    flow.run(trace.root.items, _State())
+    return {event: feeding for event, feeding in flow.feeding.items() if flow.loading[event]}
+
+
 def staged_register(register: Value) -> int | None:
     """The staging register that a value names, if it is an integer (a bool is not one)."""
     if isinstance(register, bool):
@@ -148,6 +159,7 @@ class _Flow:
     def __init__(self, module: Facts) -> None:
         self._module = module
         self.feeding: dict[Event, frozenset[Event]] = {}
+        self.loading: dict[Event, bool] = {}
 
     def run(self, items: Iterable[Event | Region], state: _State) -> _State:
         """The state after `items`, from the state before them."""
@@ -174,11 +186,11 @@ class _Flow:
             self._push(event, state)
         elif event.kind in ("acc", "fifo"):
             mxu = event.mxu if event.kind == "fifo" else self._own_index(event.ref)
-            if event.register is None:
-                chosen = [push for push in state.held if _fits(push, None, mxu)]
-            else:
-                chosen = self._load(event, mxu, state)
-            self.feeding[event] = frozenset(chosen)
+            held = [push for push in state.held if _fits(push, None, mxu)]
+            loads = event.register is not None and not (event.register is False and held)
+            # A loop is run twice here; what `False` means is decided by its first pass.
+            loads = self.loading.setdefault(event, loads)
+            self.feeding[event] = frozenset(self._load(event, mxu, state) if loads else held)
 
     def _push(self, event: Event, state: _State) -> None:
         register = staged_register(event.register)
