@@ -52,9 +52,21 @@ class Writer:
         For several MXUs: a list with one accumulator each.
         """
         if isinstance(index, tuple):
-            texts = [self.accumulator(allocation, one) for one in index]
-            refused = next((text for text in texts if isinstance(text, Reason)), None)
-            return refused or f"[{', '.join(map(str, texts))}]"
+            return self._list(allocation, index)
+        return self._one(allocation, str(index))
+
+    def _list(self, allocation: Allocation, indices: tuple[int, ...]) -> str | Reason:
+        if indices == tuple(range(len(indices))):
+            mxu = self.module.names.fresh("mxu")
+            text = self._one(allocation, mxu)
+            return (
+                text if isinstance(text, Reason) else f"[{text} for {mxu} in range({len(indices)})]"
+            )
+        texts = [self._one(allocation, str(one)) for one in indices]
+        refused = next((text for text in texts if isinstance(text, Reason)), None)
+        return refused or f"[{', '.join(map(str, texts))}]"
+
+    def _one(self, allocation: Allocation, index: str) -> str | Reason:
         if allocation.shape is None or allocation.dtype is None:
             return Reason(
                 "unknown-shape",

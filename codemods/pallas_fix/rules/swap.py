@@ -86,11 +86,10 @@ def _swap_repeated(module: Facts, items: Sequence[Placed]) -> list[Edit] | Reaso
     if module.constants.fold(repeated.right) != len({item.ref for item in items}):
         return refused
     writer = Writer(module, repeated)
-    texts = [writer.accumulator(first.allocation, item.index) for item in items]
-    whole = [text for text in texts if isinstance(text, str)]
-    if len(whole) != len(texts):
-        return refused
-    code = writer.code(f"[{', '.join(whole)}]")
+    text = writer.accumulator(first.allocation, tuple(_single(item) for item in items))
+    if isinstance(text, Reason):
+        return text
+    code = writer.code(text)
     return [Replace(module.span(repeated), code), *writer.imports]
 
 
@@ -137,3 +136,7 @@ def _into_body(module: Facts, item: Placed) -> list[Edit] | Reason:
     edits.append(RemoveParameter(module.span(function), item.ref.name))
     edits.append(scope_edit(module, function, [item.ref.name], types, writer))
     return [*edits, *writer.imports]
+
+
+def _single(item: Placed) -> int:
+    return item.index if isinstance(item.index, int) else item.index[0]
