@@ -12,6 +12,7 @@ from textwrap import dedent
 
 import pytest
 
+from kernels import MXU, WGMMA
 from pallas_fix.targets import Target
 from pallas_fix.verify.cases import parse_case
 from pallas_fix.verify.environment import environment
@@ -19,9 +20,6 @@ from pallas_fix.verify.judge import judge
 from pallas_fix.verify.ladder import Ladder, Limits
 from pallas_fix.verify.verdict import CaseResult, Level, Stage, StageResult
 
-KERNELS = Path(__file__).parent / "kernels"
-MXU = (KERNELS / "mxu_matmul.py").read_text()
-WGMMA = (KERNELS / "wgmma_matmul.py").read_text()
 MXU_CASE = "matmul(bf16[64,256], bf16[256,256])"
 WGMMA_CASE = "matmul(f16[64,64], f16[64,128])"
 
@@ -258,8 +256,7 @@ def test_an_interrupt_ends_all_workers(tmp_path: Path) -> None:
     program = """\
     import sys
     from pathlib import Path
-    from pallas_fix.targets import Target
-from pallas_fix.verify.cases import parse_case
+    from pallas_fix.verify.cases import parse_case
     from pallas_fix.verify.ladder import Ladder
     root = Path(sys.argv[1])
     text = (root / "mod.py").read_text()

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from kernels import MXU, WGMMA
 from pallas_fix.targets import TARGETS, default_targets, find_target
-
-KERNELS = Path(__file__).parent / "kernels"
 
 
 @pytest.mark.parametrize(
     ("text", "targets"),
     [
-        ((KERNELS / "mxu_matmul.py").read_text(), ("tpu7x",)),
-        ((KERNELS / "wgmma_matmul.py").read_text(), ("h100",)),
+        (MXU, ("tpu7x",)),
+        (WGMMA, ("h100",)),
         ("from jax.experimental.pallas import mosaic_gpu as g\ng.tcgen05_mma(a)", ("b200",)),
         ("from jax.experimental.pallas import triton as plt", ("a100",)),
         ("from jax.experimental.pallas import tpu as pltpu", ("v6e",)),

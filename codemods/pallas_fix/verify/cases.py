@@ -17,10 +17,12 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 from pallas_fix.targets import find_target
 from pallas_fix.verify.arguments import DTYPES, KEYS, Array, Group, Key, Literal, Value, Values
+from pallas_fix.verify.tokens import CaseError, Tokens
+
+__all__ = ["MODULE", "Case", "CaseError", "declared_cases", "parse_case"]
 
 MODULE = "<module>"
 """The entry of a case that is the file's own top-level code."""
@@ -49,16 +51,6 @@ class Case:
         where = f"{self.path}:" if self.path else ""
         targets = f" @ {', '.join(self.targets)}" if self.targets else ""
         return f"{where}{self.entry}{call}{targets}"
-
-
-class CaseError(Exception):
-    """A text that is no case: the text, the column (from 1) where it goes wrong, and why."""
-
-    def __init__(self, text: str, column: int, message: str) -> None:
-        super().__init__(f"case {text!r}, column {column}: {message}")
-        self.text = text
-        self.column = column
-        self.message = message
 
 
 def parse_case(text: str) -> Case:
@@ -92,55 +84,13 @@ def declared_cases(text: str) -> Iterator[tuple[int, Case | CaseError]]:
 _PATH = re.compile(r"\s*(?P<path>[^()=@]+?\.py)\s*:(?=\s*[\w<])")
 
 
-class _Parser:
+class _Parser(Tokens):
     """Reads one case from the tokens of `tokenize`."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
         path = _PATH.match(text)
         self.path = path["path"].strip() if path else None
-        self.offset = path.end() if path else 0
-        body = text[self.offset :]
-        self.tokens: list[tokenize.TokenInfo] = []
-        self.position = 0
-        if not text.strip():
-            raise CaseError(text, 1, "it is empty (example: `matmul(bf16[64,256], bf16[256,256])`)")
-        try:
-            for token in tokenize.generate_tokens(io.StringIO(body.lstrip()).readline):
-                if token.type not in (tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT):
-                    self.tokens.append(token)
-        except (tokenize.TokenError, SyntaxError):
-            raise CaseError(text, len(text) + 1, "a bracket or a quote is not closed") from None
-        self.offset += len(body) - len(body.lstrip())
-
-    def fail(self, message: str, token: tokenize.TokenInfo | None = None) -> NoReturn:
-        token = token or self.tokens[self.position]
-        at_end = token.type == tokenize.ENDMARKER
-        column = len(self.text) if at_end else self.offset + token.start[1]
-        raise CaseError(self.text, column + 1, message)
-
-    def peek(self) -> str:
-        return self.tokens[self.position].string
-
-    def take(self) -> tokenize.TokenInfo:
-        token = self.tokens[self.position]
-        self.position += token.type != tokenize.ENDMARKER
-        return token
-
-    def accept(self, word: str) -> bool:
-        found = self.peek() == word
-        self.position += found
-        return found
-
-    def expect(self, word: str) -> None:
-        if not self.accept(word):
-            self.fail(f"expected {word!r}, found {self.peek() or 'the end'!r}")
-
-    def name(self, what: str) -> str:
-        token = self.take()
-        if token.type != tokenize.NAME:
-            self.fail(f"expected {what}, found {token.string or 'the end'!r}", token)
-        return token.string
+        super().__init__(text, path.end() if path else 0)
 
     def qualname(self, what: str) -> str:
         if self.accept("<"):
@@ -253,16 +203,6 @@ class _Parser:
             if self.peek() != "]":
                 self.expect(",")
         return tuple(sizes)
-
-    def integer(self, what: str, signed: bool = False) -> int:
-        sign = -1 if signed and self.accept("-") else 1
-        token = self.take()
-        try:
-            return sign * int(token.string, 0)
-        except ValueError:
-            self.fail(
-                f"expected {what} (a whole number), found {token.string or 'the end'!r}", token
-            )
 
     def array(self) -> Array:
         token = self.take()

@@ -136,9 +136,9 @@ def fold(node: ast.expr, scope: Scope, depth: int = 0) -> Folded:
         case ast.Tuple(elts=items) | ast.List(elts=items):
             return tuple(fold(item, scope, depth + 1) for item in items)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            value = fold(operand, scope, depth + 1)
-            if isinstance(value, int | float):
-                return -value
+            number = fold(operand, scope, depth + 1)
+            if isinstance(number, int | float):
+                return -number
         case ast.BinOp(left=left, op=op, right=right):
             return _binary(op, fold(left, scope, depth + 1), fold(right, scope, depth + 1))
         case ast.Name(id=name):

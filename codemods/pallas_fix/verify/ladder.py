@@ -70,6 +70,8 @@ class Ladder:
             self._closed = True
             workers, self._workers = self._workers, []
         for worker in workers:
+            worker.stop()
+        for worker in workers:
             worker.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -101,6 +103,8 @@ class Ladder:
         outcomes = self._climb_all(plans)
         if before == after:
             outcomes = [outcome for outcome in outcomes for _ in range(2)]
+        if shadow.full:
+            _say_so_at_import(outcomes)
         return [
             _result(case, target, *outcomes[2 * index : 2 * index + 2])
             for index, (case, target) in enumerate(pairs)
@@ -192,6 +196,15 @@ class _Plan:
 class _Climbed:
     outcome: Outcome
     tools: tuple[str, ...]
+
+
+def _say_so_at_import(outcomes: Sequence[_Climbed]) -> None:
+    """Add to failed imports that the copy of the project is not complete."""
+    for climbed in outcomes:
+        first = climbed.outcome.stages[0]
+        if first.ok is False:
+            note = f"{first.message} (the project is too large: not all files were copied)"
+            climbed.outcome.stages[0] = replace(first, message=note)
 
 
 def _result(case: Case, target: Target, before: _Climbed, after: _Climbed) -> CaseResult:

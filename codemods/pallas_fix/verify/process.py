@@ -82,7 +82,7 @@ class Worker:
         try:
             assert self._process.stdin is not None
             self._process.stdin.write(line.encode())
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise WorkerError(f"the worker for {self.target.name} is gone") from error
         deadline = time.monotonic() + limits.wall + GRACE
         while event := self._event(deadline):
@@ -105,10 +105,14 @@ class Worker:
         self.close()
         raise WorkerError(f"the worker for {self.target.name} is gone")
 
-    def close(self) -> None:
-        """End the process and all that it started. May be called twice."""
+    def stop(self) -> None:
+        """Tell the process to end its job and itself, and do not wait. May be called twice."""
         if self._process.stdin:
             self._process.stdin.close()
+
+    def close(self) -> None:
+        """End the process and all that it started. May be called twice."""
+        self.stop()
         try:
             self._process.wait(2)
         except subprocess.TimeoutExpired:
@@ -121,8 +125,12 @@ class Worker:
         """The next thing that the worker says; None if it ends or says nothing in time."""
         assert self._process.stdout is not None
         while not self._lines:
-            ready, _, _ = select.select([self._process.stdout], [], [], deadline - time.monotonic())
-            data = os.read(self._process.stdout.fileno(), 1 << 16) if ready else b""
+            left = max(0.0, deadline - time.monotonic())
+            try:
+                ready, _, _ = select.select([self._process.stdout], [], [], left)
+                data = os.read(self._process.stdout.fileno(), 1 << 16) if ready else b""
+            except (OSError, ValueError):
+                return None  # another thread has closed it
             if not data:
                 return None
             *lines, self._rest = (self._rest + data).split(b"\n")

@@ -82,6 +82,7 @@ class Shadow:
                     if entry.name != part:
                         (made / entry.name).symlink_to(entry.path)
             source, made = source / part, made / part
+        text = text.removeprefix("\ufeff")
         made.write_bytes(text.encode(_encoding(text)))
         return view
 
@@ -177,9 +178,9 @@ def _pytest_folders(root: Path, path: Path) -> Iterator[Path]:
             yield folder
     try:
         settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-        folders = settings["tool"]["pytest"]["ini_options"]["pythonpath"]
+        names = settings["tool"]["pytest"]["ini_options"]["pythonpath"]
     except (OSError, ValueError, KeyError, TypeError):
         return
-    for folder in [folders] if isinstance(folders, str) else folders:
-        if isinstance(folder, str) and not os.path.isabs(folder) and ".." not in folder:
-            yield Path(folder)
+    for name in names if isinstance(names, list) else [names]:
+        if isinstance(name, str) and not os.path.isabs(name) and ".." not in name:
+            yield Path(name)

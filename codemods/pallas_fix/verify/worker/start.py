@@ -24,6 +24,7 @@ def main() -> None:
     sys.modules[spec.name] = package
     spec.loader.exec_module(package)
     importlib.import_module("_pallas_fix_worker.serve").serve(sys.argv[1])
+    os._exit(0)  # there is nothing to save, and jax takes its time to leave
 
 
 if __name__ == "__main__":
