@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from pallas_fix.rewrite.commas import NO_SPACE, Space, read, write
-from pallas_fix.rewrite.parens import parenthesized
+from pallas_fix.rewrite.parens import fit, parenthesized
 
 Display = cst.List | cst.Tuple | cst.Set | cst.Dict
 
@@ -31,6 +31,8 @@ def without_arguments(call: cst.Call, indexes: Sequence[int]) -> cst.Call:
 def with_keyword(call: cst.Call, keyword: str, value: cst.BaseExpression) -> cst.Call:
     """The call with `keyword=value`: in place if it has it, else before a last `**kwargs`."""
     at = keyword_index(call, keyword)
+    name = cst.Name(keyword)
+    value = fit(value, cst.Arg(name), name, bracketed=True)
     if at is not None:
         args = list(call.args)
         args[at] = args[at].with_changes(value=value)
@@ -42,7 +44,7 @@ def with_keyword(call: cst.Call, keyword: str, value: cst.BaseExpression) -> cst
     end = len(args)
     while end and args[end - 1].star == "**":
         end -= 1
-    commas.insert(end, cst.Arg(value, cst.Name(keyword), cst.AssignEqual(NO_SPACE, NO_SPACE)))
+    commas.insert(end, cst.Arg(value, name, cst.AssignEqual(NO_SPACE, NO_SPACE)))
     return call.with_changes(whitespace_before_args=commas.gaps[0], args=write(commas))
 
 

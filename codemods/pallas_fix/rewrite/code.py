@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -36,16 +36,20 @@ class Template:
         """One expression. Raises NotFound where the code is none."""
         text = self._text(code)
         try:
-            tree = cst.parse_expression(text)
+            return self._parsed(code, text)
         except cst.ParserSyntaxError:
             try:
-                tree = cst.parse_expression(f"({text})")
+                return self._parsed(code, f"({text})")
             except cst.ParserSyntaxError:
                 raise NotFound(f"`{code.text}` is no expression") from None
-        found = cst.Expr(tree).visit(_Filling(code, self.resolve))
-        if not isinstance(found, cst.Expr):
-            raise NotFound(f"`{code.text}` is no expression")
-        return _filled(code, found).value
+
+    def indexes(self, code: Code) -> Sequence[cst.SubscriptElement]:
+        """What stands between the brackets of a subscript: `i, :`. Raises as `expression`."""
+        try:
+            found = self._parsed(code, f"_[{self._text(code)}]")
+        except cst.ParserSyntaxError:
+            raise NotFound(f"`{code.text}` is no index") from None
+        return cst.ensure_type(found, cst.Subscript).slice
 
     def statements(self, code: Code) -> list[Line]:
         """Statements, with the comments and blank lines between them."""
@@ -63,6 +67,11 @@ class Template:
             if isinstance(found, Line):
                 filled.append(_filled(code, found))
         return filled
+
+    def _parsed(self, code: Code, text: str) -> cst.BaseExpression:
+        root = cst.Expr(cst.parse_expression(text))
+        statement = root.visit(_Filling(code, self.resolve, root))
+        return _filled(code, cst.ensure_type(statement, cst.Expr)).value
 
     def _text(self, code: Code) -> str:
         """The code with names in the place of holes, indented as the file is."""
@@ -89,8 +98,10 @@ def _filled(code: Code, node: _N) -> _N:
 class _Filling(cst.CSTTransformer):
     """Puts the parts into the holes of one template."""
 
-    def __init__(self, code: Code, resolve: Resolve) -> None:
+    def __init__(self, code: Code, resolve: Resolve, root: cst.CSTNode | None = None) -> None:
+        """`root` is what holds code that its place is still to give parentheses to."""
         super().__init__()
+        self._root = root
         self._code = code
         self._resolve = resolve
         self._ancestors: list[cst.CSTNode] = []
@@ -109,6 +120,8 @@ class _Filling(cst.CSTTransformer):
         part = self._part(original_node)
         if not isinstance(part, cst.BaseExpression) or isinstance(part, cst.StarredElement):
             return updated_node
+        if self._ancestors[-1] is self._root:
+            return own_code(part)
         bracketed = is_bracketed(reversed(self._ancestors))
         return fit(own_code(part), self._ancestors[-1], original_node, bracketed=bracketed)
 

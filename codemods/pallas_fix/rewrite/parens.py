@@ -46,7 +46,7 @@ _STATEMENT_VALUES = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Expr)
 def fit(
     expression: cst.BaseExpression,
     parent: cst.CSTNode,
-    child: cst.CSTNode,
+    child: cst.BaseExpression,
     *,
     bracketed: bool,
 ) -> cst.BaseExpression:
@@ -57,9 +57,16 @@ def fit(
     """
     bare = without_parens(expression)
     loose = not bare.lpar and _binding(bare) < _needed(parent, child)
+    if _binding(bare) == _ANY and type(bare) is type(child):
+        loose = loose and bool(child.lpar)  # what was there without parentheses may be so again
     if loose or (not bare.lpar and not bracketed and breaks_lines(bare)):
         return parenthesized(bare)
     return bare
+
+
+def is_closed(expression: cst.BaseExpression) -> bool:
+    """True for code that binds most tightly: a name, a call, something in brackets."""
+    return bool(expression.lpar) or _binding(expression) >= _AWAIT
 
 
 def parenthesized(expression: cst.BaseExpression) -> cst.BaseExpression:
@@ -139,7 +146,7 @@ _LOOSE: Mapping[type[cst.CSTNode], int] = {
 }
 
 
-def _needed(parent: cst.CSTNode, child: cst.CSTNode) -> int:
+def _needed(parent: cst.CSTNode, child: cst.BaseExpression) -> int:
     """How tightly an expression must bind to stand as `child` of `parent` as it is."""
     if isinstance(parent, (cst.BinaryOperation, cst.BooleanOperation)):
         level = _BINARY[type(parent.operator)]

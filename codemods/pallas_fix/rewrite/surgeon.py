@@ -44,6 +44,7 @@ from pallas_fix.rewrite.parens import (
     code_of,
     fit,
     is_bracketed,
+    is_closed,
     own_code,
     parenthesized,
     without_parens,
@@ -156,24 +157,30 @@ class Surgeon(cst.CSTTransformer):
         whole: cst.CSTNode | None = None
         for number, edit in replacements:
             with naming(number, edit):
-                new = self._template(number, edit).expression(edit.code)
-                indexes = self._tree.index_list(edit.span)
-                if indexes is not None and isinstance(node, cst.Subscript):
-                    node = node.with_changes(slice=[cst.SubscriptElement(cst.Index(new))])
+                template = self._template(number, edit)
+                if self._tree.index_list(edit.span) is not None:
+                    node = node.with_changes(slice=template.indexes(edit.code))
                 elif whole is not None:
                     raise NotFound("another edit replaces the same code")
+                elif isinstance(original, cst.BaseExpression):
+                    whole = self._in_place(original, template.expression(edit.code))
                 else:
-                    whole = self._in_place(original, new)
+                    [element] = template.indexes(edit.code)
+                    whole = element.slice
         return node if whole is None else whole
 
-    def _in_place(self, original: cst.CSTNode, new: cst.BaseExpression) -> cst.CSTNode:
-        """New code for the place of an old expression, in parentheses where it needs them."""
-        if not isinstance(original, cst.BaseExpression):
-            return cst.Index(new)
-        outer = len(original.lpar) - len(own_code(original).lpar)
-        if without_parens(original).lpar[:outer] and outer:
-            bare = without_parens(new)
-            left, right = original.lpar[:outer], original.rpar[len(original.rpar) - outer :]
+    def _in_place(
+        self, original: cst.BaseExpression, new: cst.BaseExpression
+    ) -> cst.BaseExpression:
+        """New code for the place of an old expression, in parentheses where it needs them.
+
+        Parentheses that the file has there stay around operators, and with a comment.
+        """
+        own = len(own_code(original).lpar)
+        left = original.lpar[: len(original.lpar) - own]
+        right = original.rpar[own:]
+        bare = without_parens(new)
+        if left and (without_parens(original).lpar[own:] or not is_closed(bare)):
             return bare.with_changes(lpar=[*left, *bare.lpar], rpar=[*bare.rpar, *right])
         parent = self._tree.parents[original]
         bracketed = is_bracketed(self._tree.ancestors(original))
