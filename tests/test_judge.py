@@ -139,6 +139,15 @@ def test_verdicts(results: list[CaseResult], level: Level, evidence: str) -> Non
     assert (verdict.level, verdict.evidence) == (level, evidence)
 
 
+def test_a_tpu_kernel_says_nothing_on_a_gpu() -> None:
+    on_tpu = result(BROKEN, passed("compile"))
+    on_gpu = result(BROKEN, fails("lower"), target="h100")
+    assert judge(["f"], [on_gpu, on_tpu], messages=OWNED).level is Level.COMPILED
+    assert judge(["f"], [on_gpu], messages=OWNED).level is Level.REFUTED
+    worked = result(passed("compile"), fails("lower"), target="h100")
+    assert judge(["f"], [worked, on_tpu], messages=OWNED).level is Level.REFUTED
+
+
 def test_the_error_before_is_kept() -> None:
     verdict = judge(["f"], [result(BROKEN, passed("compile"))])
     assert verdict.before_failed == "ValueError: Expected an accumulator ref, got x (m:3)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from pallas_fix.targets import TARGETS
 from pallas_fix.verify.cases import MODULE
 from pallas_fix.verify.verdict import CaseResult, Level, Stage, StageResult, Verdict
 
@@ -32,12 +33,14 @@ def judge(
     fix is refuted. One exception: `messages`, if given, are the errors that the fix is to end (a
     rule's regular expressions), and a case that fails before and after with one and the same
     other error says nothing. Nor does one where such an error has become a failed assertion,
-    which is what an assert is for.
+    which is what an assert is for. And a kernel that is for TPUs or GPUs alone says nothing on
+    the chips of the other kind, where it never worked.
 
     `reassociates` tells that the fix may move numbers within its bound: then other numbers on a
     device do not refute it, and the verdict stays at `compiled`.
     """
     speaking = [result for result in results if _speaks(functions, result)]
+    speaking = [result for result in speaking if not _foreign(result, speaking)]
     failed_before = _first(_describe(_failure(result.before)) for result in speaking)
     silent: list[str] = []
     levels: list[tuple[Level, CaseResult]] = []
@@ -67,6 +70,21 @@ def _speaks(functions: Sequence[str], result: CaseResult) -> bool:
     if failure and failure.stage is Stage.IMPORT:
         return _passed(result.before, Stage.IMPORT)
     return bool(result.entered) and result.entered.issuperset(set(functions) - {MODULE})
+
+
+def _foreign(result: CaseResult, others: Iterable[CaseResult]) -> bool:
+    """True if a case fails for this target as before, but holds for one of the other platform."""
+    failure = _failure(result.after)
+    if failure is None or _passed(result.before, failure.stage):
+        return False
+    platform = TARGETS[result.target].platform
+    return any(
+        other.case == result.case
+        and TARGETS[other.target].platform != platform
+        and _failure(other.after) is None
+        and _passed(other.after, Stage.TRACE)
+        for other in others
+    )
 
 
 def _failure(stages: Iterable[StageResult]) -> StageResult | None:
