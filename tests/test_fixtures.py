@@ -57,7 +57,7 @@ def test_the_rules_make_of_it_what_it_says(fixture: Fixture) -> None:
         assert fixture.fix(outcome.text).applied == ()
 
 
-@pytest.mark.parametrize("fixture", for_this_jax(EVERY))
+@pytest.mark.parametrize("fixture", list(for_this_jax(EVERY)))
 def test_the_compilers_say_what_it_says(fixture: Fixture, ladder: Ladder) -> None:
     [result] = ladder.check(
         fixture.folder,
