@@ -36,10 +36,10 @@ def climb(case: Case, path: Path, config: Config, ladder: Climber) -> list[CaseR
     from pallas_fix.targets import default_targets
 
     source = Source.read(path)
-    targets = config.targets or default_targets(source.text) or ("v6e",)
+    targets = case.targets or config.targets or default_targets(source.text) or ("v6e",)
     real = Path(os.path.realpath(path))
     root = config.root if real.is_relative_to(config.root) else real.parent
-    return ladder.check(root, path, source.text, source.text, [case], targets)
+    return ladder.check(root, path, source.text, source.text, [replace(case, targets=())], targets)
 
 
 def lines(results: Sequence[CaseResult], verbose: bool) -> Iterator[str]:

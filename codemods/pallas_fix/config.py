@@ -33,9 +33,10 @@ class Options:
 class Config:
     """The settings of one run, checked.
 
-    `root` is the folder of the project and `file` its `pyproject.toml`, if any. Empty `select`
-    means every rule. `jax` is empty where nobody said what the code must run on. A path in
-    `cases` is relative to `root`; a case without one is for the file that defines its entry.
+    `root` is the folder of the project and `file` the `pyproject.toml` with its settings, if
+    any. Empty `select` means every rule. `jax` is empty where nobody said what the code must run
+    on. A path in `cases` is relative to `root`; a case without one is for the file that defines
+    its entry.
     """
 
     root: Path

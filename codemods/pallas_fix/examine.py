@@ -5,10 +5,11 @@ Most files are healthy: those without a trigger word are read and no more.
 
 from __future__ import annotations
 
+import re
 import signal
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,20 +57,19 @@ class Task:
 
 @dataclass(frozen=True)
 class Examined:
-    """What the rules make of one file if every fix is made; `outcome` is None with a problem."""
+    """What the rules make of one file if every fix is made; `outcome` is None if none could.
 
-    source: Source
+    With a `problem`, `task` has the rules without those that caused it.
+    """
+
+    task: Task
     outcome: Outcome | None
     problem: SourceError | None = None
 
     @property
     def empty(self) -> bool:
         """True where nothing was found."""
-        return (
-            self.problem is None
-            and self.outcome is not None
-            and not (self.outcome.applied or self.outcome.remaining or self.outcome.bug)
-        )
+        return self.outcome is None or not (self.outcome.applied or self.outcome.remaining)
 
 
 def trigger_words(rules: Iterable[type[Rule]]) -> tuple[bytes, ...]:
@@ -95,11 +95,26 @@ def candidate(
 
 
 def examine(task: Task) -> Examined:
-    """What the rules make of one file."""
+    """What the rules make of one file; a rule with a bug is left out, and the rest goes on."""
     try:
-        return Examined(task.source, task.fixed(lambda finding: True))
+        outcome = task.fixed(lambda finding: True)
     except SourceError as error:
-        return Examined(task.source, None, error)
+        return Examined(task, None, error)
+    if not outcome.bug:
+        return Examined(task, outcome)
+    problem = SourceError(
+        task.source.path, None, f"internal error of a rule, please report it: {outcome.bug}"
+    )
+    codes = _CODES.match(outcome.bug)
+    guilty = codes[0].split(", ") if codes else []
+    others = tuple(rule for rule in task.rules if rule.code not in guilty)
+    if not others or len(others) == len(task.rules):
+        return Examined(task, None, problem)
+    rest = examine(replace(task, rules=others))
+    return Examined(rest.task, rest.outcome, problem)
+
+
+_CODES = re.compile(r"[A-Z]+\d+(?:, [A-Z]+\d+)*")
 
 
 def examine_all(tasks: Sequence[Task], jobs: int) -> Iterator[Examined]:
@@ -136,4 +151,4 @@ def _alone(task: Task) -> Examined:
             return pool.submit(examine, task).result()
         except BrokenProcessPool:
             what = "makes the parser crash; exclude it, and please report it"
-            return Examined(task.source, None, SourceError(task.source.path, None, what))
+            return Examined(task, None, SourceError(task.source.path, None, what))

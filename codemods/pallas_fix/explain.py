@@ -17,7 +17,7 @@ _OWN = re.compile(r"[/\\](?:site-packages|dist-packages|lib[/\\]python\d[.\d]*)[
 
 @dataclass(frozen=True)
 class Match:
-    """A rule that owns an error: the words that it knew, and where the user's code stood."""
+    """A rule that owns an error: the message from where it knew it, and the user's file."""
 
     code: str
     rule: type[Rule]
@@ -38,7 +38,7 @@ def owners(message: str, rules: Mapping[str, type[Rule]]) -> list[Match]:
     """
     for text in (message, " ".join(message.split())):
         found = [
-            (len(pattern), Match(code, rule, match[0], _user_file(message)))
+            (len(pattern), Match(code, rule, text[match.start() :], _user_file(message)))
             for code, rule in rules.items()
             for pattern in rule.messages
             if (match := re.search(pattern, text))
@@ -55,7 +55,8 @@ def meaning(match: Match) -> Iterator[str]:
     summary, _, rest = (inspect.getdoc(rule) or "").partition("\n")
     yield f"{match.code} [{rule.name}] {summary}"
     yield ""
-    yield f"The message: {textwrap.shorten(match.words, 160, placeholder=' ...')}"
+    words = match.words.partition("\n")[0]
+    yield f"The message: {textwrap.shorten(words, 160, placeholder=' ...')}"
     yield f"Applies to jax {rule.applies}."
     why = _section(rest, "Why it fails")
     if why:

@@ -20,8 +20,8 @@ class Project:
 
     `root` is the folder of the nearest `pyproject.toml` with a `[tool.pallas-fix]`, else of the
     nearest one, else the top of the git work tree, else the folder above the packages.
-    `file` is that `pyproject.toml`, if there is one. `requires_jax` is what `[project]` asks of
-    jax, as a specifier (`>=0.9`), and empty where it does not.
+    `file` is the `pyproject.toml` with the settings, if there is one. `requires_jax` is what
+    `[project]` asks of jax, as a specifier (`>=0.9`), and empty where it does not.
     """
 
     root: Path
@@ -77,7 +77,7 @@ def find_project(folder: Path) -> Project:
                 )
             if table is not None:
                 raise ConfigError(f"{file}: tool.pallas-fix must be a table: [tool.pallas-fix]")
-            plain = plain or Project(parent, file, requires)
+            plain = plain or Project(parent, requires_jax=requires)
     return plain or Project(_top(folder))
 
 

@@ -68,18 +68,18 @@ class Run:
         """Do all of it, one file after the other; each is written as soon as it is decided."""
         with self._open:
             tasks = self._tasks(list(self._sources()))
-            for task, examined in zip(tasks, examine_all(tasks, self.request.jobs), strict=True):
+            for examined in examine_all(tasks, self.request.jobs):
                 if examined.problem is not None:
                     self._problems.append(examined.problem)
-                elif not examined.empty:
-                    self._files.append(self._finish(task, examined))
+                if not examined.empty:
+                    self._files.append(self._finish(examined))
             return self.account()
 
     def account(self) -> Account:
         """What was found and done so far."""
         return Account(
             tuple(self._files),
-            tuple(self._problems),
+            tuple(sorted(self._problems, key=lambda problem: problem.path.parts)),
             self._looked_at,
             written=self.request.write,
             verified=self.request.verify,
@@ -155,14 +155,14 @@ class Run:
             f"raise the lowest version to {rule.applies.low}, or pass --jax '{rule.applies}'",
         )
 
-    def _finish(self, task: Task, examined: Examined) -> FileAccount:
+    def _finish(self, examined: Examined) -> FileAccount:
         """Decide what is written of one file, write it, and give its account."""
-        source = task.source
+        source = examined.task.source
         verification = self._verification if self.request.verify else None
         if verification is not None:
             self.say(f"verifying {source.path}")
         try:
-            settled = settle(task, examined, verification, self.request.unverified, self.rules)
+            settled = settle(examined, verification, self.request.unverified, self.rules)
             notes: tuple[str, ...] = ()
             in_place = self.request.write and self.request.standard_input is None
             if in_place and settled.text != source.text:

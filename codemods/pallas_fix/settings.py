@@ -18,7 +18,7 @@ def described(config: Config, rules: Mapping[str, type[Rule]]) -> Iterator[str]:
         if config.selects(code) and any(version in rule.applies for version in wanted.versions)
     ]
     yield f"project  {config.root}"
-    yield f"settings {config.file or 'none: there is no pyproject.toml'}"
+    yield f"settings {config.file or 'none: no pyproject.toml here has a [tool.pallas-fix]'}"
     yield f"python   {config.python}"
     yield f"jax      {str(wanted).removeprefix('jax ')} ({wanted.origin})"
     yield f"rules    {', '.join(runs) or 'none'}"

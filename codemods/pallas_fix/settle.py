@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pallas_fix.fixpoint import Outcome
     from pallas_fix.verification import Verification
 
-_NO_VERIFY = Verdict(Level.UNVERIFIED, "not verified: --no-verify")
+_NO_VERIFY = Verdict(Level.UNVERIFIED, "--no-verify")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,6 @@ class Settled:
 
 
 def settle(
-    task: Task,
     examined: Examined,
     verification: Verification | None,
     unverified: bool,
@@ -44,9 +43,7 @@ def settle(
     """
     from pallas_fix.decide import Decider
 
-    source, outcome = task.source, examined.outcome
-    if outcome is None or outcome.bug:
-        raise SourceError(source.path, None, f"left alone: {outcome.bug if outcome else ''}")
+    task, source = examined.task, examined.task.source
 
     def verify(made: Outcome) -> Sequence[Verdict]:
         if verification is None:
@@ -61,7 +58,7 @@ def settle(
         messages = rules[finding.code].messages
         return _may_write(finding, verdict, messages, unverified)
 
-    decision = Decider(task.fixed, verify, may_write, outcome).decide()
+    decision = Decider(task.fixed, verify, may_write, examined.outcome).decide()
     teller = _Teller(task, decision, verification, rules)
     problems = tuple(verification.problems(source)) if verification else ()
     return Settled(decision.outcome.text, teller.entries(), problems)
@@ -159,7 +156,9 @@ def _why_shown(verdict: Verdict, case: bool, verified: bool) -> Reason:
     what = "more than the code alone decides whether it is right"
     if not verified:
         return Reason(
-            "plausible", f"{what}, and --no-verify was given", "leave that out, or add --unverified"
+            "plausible",
+            f"{what}, and nothing verified it: --no-verify",
+            "run without --no-verify, or add --unverified to write it",
         )
     if verdict.level is Level.UNVERIFIED:
         way_out = "declare a case" if case else "verify it by hand"

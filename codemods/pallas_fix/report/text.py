@@ -71,7 +71,8 @@ class _Writer:
         for note in finding.notes:
             yield from self._wrapped("    note: ", printable(note))
         if entry.case:
-            yield f"    to verify it, fill in and add: {printable(entry.case)}"
+            yield "    to verify it, fill in and add this line:"
+            yield f"        {printable(entry.case)}"
         for line in entry.preview.decode(file.source.encoding, "replace").split("\n"):
             if line:
                 styled = self._styled(printable(line), fg=_HUNK_COLOURS.get(line[0]))
@@ -104,7 +105,7 @@ class _Writer:
     def _stages(self, entry: Entry) -> Iterator[str]:
         """What the ladder saw, stage by stage."""
         for case in entry.verdict.cases if entry.verdict else ():
-            yield f"    {printable(case.case)} @ {case.target}"
+            yield f"    {printable(case.case.partition(' @ ')[0])} @ {case.target}"
             for name, stages in (("before", case.before), ("after", case.after)):
                 steps = ", ".join(
                     f"{stage.stage} {_ANSWERS[stage.ok]} ({stage.seconds:.1f} s)"
@@ -149,7 +150,7 @@ class _Writer:
         lines = textwrap.wrap(
             "x" * start + words,
             self.look.width,
-            subsequent_indent=" " * 8,
+            subsequent_indent=" " * (8 if head.startswith(" ") else 4),
             break_long_words=False,
             break_on_hyphens=False,
         )
