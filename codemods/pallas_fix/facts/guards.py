@@ -1,4 +1,4 @@
-"""Code that somebody wrote for several versions of jax: both arms of it are left alone."""
+"""Code that is left alone: both arms of a test of versions, and tests that expect an error."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pallas_fix.facts.names import Names
 _PROBES = frozenset({"hasattr", "getattr"})
 _VERSION = ("version", "Version")
 _SIGNATURES = frozenset({"inspect.signature", "inspect.getfullargspec"})
+_RAISES = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -19,7 +20,8 @@ def guarded(names: Names) -> Iterator[ast.AST]:
     Tests of `__version__`, `hasattr`, `getattr`, `inspect.signature`, flags made of these or
     imported from elsewhere; both arms of `try/except AttributeError` and `TypeError`; what
     follows an `if` of that kind that leaves the block. A `try/except ImportError` around the
-    import of a module is no such test.
+    import of a module is no such test. A function with `pytest.raises` or `assertRaises` in it
+    counts as a whole: what it runs there is to fail.
     """
     for node in ast.walk(names.tree):
         if isinstance(node, ast.If) and _is_probe(node.test, names):
@@ -30,6 +32,14 @@ def guarded(names: Names) -> Iterator[ast.AST]:
             yield node
         elif isinstance(node, ast.Try) and any(_catches(h) for h in node.handlers):
             yield from (*node.body, *node.orelse, *node.handlers)
+        elif isinstance(node, ast.With) and any(_raises(i.context_expr) for i in node.items):
+            yield next(names.enclosing(node), node)
+
+
+def _raises(context: ast.expr) -> bool:
+    func = context.func if isinstance(context, ast.Call) else None
+    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", None)
+    return name in _RAISES
 
 
 def _following(node: ast.If, names: Names) -> Iterator[ast.stmt]:

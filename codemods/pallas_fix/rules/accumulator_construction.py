@@ -112,6 +112,11 @@ class AccumulatorConstruction(Rule):
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each thing that is wrong with an accumulator."""
+        for finding in self._found(module):
+            if not module.is_guarded(finding.span):
+                yield finding
+
+    def _found(self, module: Facts) -> Iterator[Finding]:
         if self._no_accumulators():
             troubles = self._unavailable(module)
         else:

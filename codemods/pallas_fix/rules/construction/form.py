@@ -11,6 +11,7 @@ from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import is_invented
 from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
+from pallas_fix.rules.construction.stray import bound_by, stray
 from pallas_fix.rules.construction.trouble import (
     Made,
     Repair,
@@ -50,7 +51,7 @@ def misspelled(module: Facts, made: Sequence[Made]) -> Iterator[Trouble]:
     for site in sites:
         if site.wrong and site not in shared.owned and not _is_scratch(site.made):
             yield Trouble(site.made.allocation.node, site.wrong, _repair(module, site))
-    yield from _elsewhere(module, sites)
+    yield from stray(module, [site.name for site in sites])
 
 
 def _site(module: Facts, made: Made) -> _Site | None:
@@ -79,7 +80,7 @@ def _is_scratch(made: Made) -> bool:
 def _wrong(module: Facts, site: _Site) -> str:
     written = module.source(site.name)
     if is_invented(module.names.qualified(site.name)):
-        return f"jax has no `{written}`; accumulators are allocated with `pltpu.ACC(mxu_index)`"
+        return _no_name(written)
     if not isinstance(site.space, ast.Call):
         return f"`{written}` takes the index of an MXU before the shape: `{written}(mxu_index)`"
     if site.index is None:
@@ -90,6 +91,10 @@ def _wrong(module: Facts, site: _Site) -> str:
     if any(keyword.arg == "mxu_index" for keyword in site.space.keywords):
         return f"the index of `{written}` is called `mxu_id`, not `mxu_index`"
     return ""
+
+
+def _no_name(written: str | None) -> str:
+    return f"jax has no `{written}`; accumulators are allocated with `pltpu.ACC(mxu_index)`"
 
 
 def _repair(module: Facts, site: _Site) -> Repair | Reason:
@@ -165,16 +170,37 @@ def _swapped(module: Facts, site: _Site) -> Repair | Reason:
         if isinstance(index, Reason):
             return index
         placed.append(Placed(trace, ref, index))
+    refused = Reason(
+        "module-level",
+        "it is allocated while the module is imported, and pltpu.ACC(...)(...) asks for a device "
+        "there",
+        "allocate the accumulator inside the kernel: pl.run_scoped(body, "
+        "pltpu.ACC(mxu_index)(shape, jnp.float32))",
+    )
     if not placed or any(item.ref.kind not in ("scoped", "empty") for item in placed):
-        return Reason(
-            "module-level",
-            "it is allocated while the module is imported, and pltpu.ACC(...)(...) asks for a "
-            "device there",
-            "allocate the accumulator inside the kernel: pl.run_scoped(body, "
-            "pltpu.ACC(mxu_index)(shape, jnp.float32))",
-        )
+        return refused
     edits = swap(module, placed)
-    return edits if isinstance(edits, Reason) else Repair(tuple(edits))
+    if isinstance(edits, Reason):
+        return edits
+    node = site.made.allocation.node
+    uses = {item.ref.slot.element for item in placed if item.ref.slot is not None} - {node}
+    if uses and at_import(module, node):
+        statement = module.names.statement(node)
+        if uses != _loads(module, statement):
+            return refused
+        edits = [*edits, RemoveStatement(module.span(statement))]
+    return Repair(tuple(edits))
+
+
+def _loads(module: Facts, statement: ast.stmt) -> set[ast.expr]:
+    """The places that read the name which a statement assigns."""
+    return {
+        node
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Name)
+        and isinstance(node.ctx, ast.Load)
+        and bound_by(module, node) is statement
+    }
 
 
 @dataclass(slots=True)
@@ -194,7 +220,10 @@ class _Definitions:
                 self.owned.append(site)
                 found.setdefault(definition, []).append(site)
         for definition, sites in found.items():
-            yield Trouble(definition, sites[0].wrong, self._repair(definition, sites))
+            value = getattr(definition, "value", None)
+            name = self.module.names.qualified(sites[0].name)
+            written = name if value is None else self.module.source(value)
+            yield Trouble(definition, _no_name(written), self._repair(definition, sites))
 
     def _definition(self, name: ast.expr) -> ast.AST | None:
         names = self.module.names
@@ -231,44 +260,3 @@ class _Definitions:
                 return made
             edits.extend(made)
         return Repair(tuple(edits))
-
-
-def _elsewhere(module: Facts, sites: Iterable[_Site]) -> Iterator[Trouble]:
-    """Invented names that are used in another way than to allocate."""
-    known = {site.name for site in sites}
-    for node in ast.walk(module.tree):
-        if not isinstance(node, ast.Attribute) or node in known:
-            continue
-        if not is_invented(module.names.qualified(node)):
-            continue
-        parent = module.names.parent[node]
-        if is_invented(module.names.qualified(parent)) or _in_spec(module, parent):
-            continue
-        message = f"jax has no `{module.source(node)}`"
-        if isinstance(parent, ast.Assign | ast.AnnAssign) and any(
-            isinstance(site.name, ast.Name) and _bound_by(module, site.name) is parent
-            for site in sites
-        ):
-            continue
-        yield Trouble(
-            node,
-            message,
-            Reason(
-                "unknown-use",
-                "it is not clear which accumulator is meant",
-                "the space of the accumulators of one MXU is pltpu.ACC(mxu_index), and their "
-                "class is pltpu.ACC",
-            ),
-        )
-
-
-def _in_spec(module: Facts, parent: ast.AST) -> bool:
-    """True for the memory space of a block spec, which goes away as a whole."""
-    call = module.names.parent.get(parent)
-    spec = isinstance(call, ast.Call) and module.names.qualified(call.func) == "pl.BlockSpec"
-    return spec and isinstance(parent, ast.keyword) and parent.arg == "memory_space"
-
-
-def _bound_by(module: Facts, name: ast.Name) -> ast.AST | None:
-    binding = module.names.binding(name, module.names.scope(name))
-    return binding.node if binding is not None else None

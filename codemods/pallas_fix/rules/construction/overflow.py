@@ -189,12 +189,25 @@ def _scoped(module: Facts, alive: list[_Taken]) -> Repair | None:
             return None
         done.add(node)
         writer = Writer(module, node)
-        types = writer.accumulator(taken.allocation, taken.mxu)
-        if isinstance(types, Reason):
+        types = _type(writer, taken)
+        if types is None:
             return None
-        name = module.names.fresh("acc")
+        name = "acc"
+        if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(call)):
+            name = module.names.fresh(name)
         run, body = writer.name("pl.run_scoped"), writer.hole(call)
         code = writer.code(f"{run}(lambda {name}: {body}, {types})")
         edits.extend((Replace(module.span(call), code), Replace(module.span(node), Code(name))))
         edits.extend(writer.imports)
-    return Repair(tuple(edits))
+    written = all(taken.allocation.dtype is not None for taken in alive)
+    return Repair(tuple(edits), certain=written)
+
+
+def _type(writer: Writer, taken: _Taken) -> str | None:
+    """The type for `pl.run_scoped`; float32 where the file leaves the dtype to a function."""
+    shape, dtype = taken.allocation.shape, taken.allocation.dtype
+    moved = writer.moved(shape) if shape is not None else None
+    named = writer.moved(dtype) if dtype is not None else writer.name("jnp.float32")
+    if moved is None or named is None:
+        return None
+    return f"{writer.name('pltpu.ACC')}({taken.mxu})({moved}, {named})"

@@ -18,7 +18,7 @@ from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.dtype import stored_in
 from pallas_fix.rules.construction.extent import Extent, lhs_rows, ref_extent
 from pallas_fix.rules.construction.listed import listed
-from pallas_fix.rules.construction.trouble import Made, Repair, Trouble
+from pallas_fix.rules.construction.trouble import Made, Repair, Trouble, view_node
 from pallas_fix.rules.construction.units import without_units
 from pallas_fix.rules.construction.written import COLUMNS, SUBLANES, write_shape
 
@@ -165,7 +165,10 @@ def _wanted(module: Facts, made: Made) -> Extent | None:
 
 def _lhs(module: Facts, made: Made) -> int | None:
     """The rows of the left operands, where they are known and the same."""
-    rows = {lhs_rows(module, trace, event) for trace, event in made.events("acc")}
+    events = list(made.events("acc"))
+    if any(view_node(event) is not None for _, event in events):
+        return None
+    rows = {lhs_rows(module, trace, event) for trace, event in events}
     return rows.pop() if len(rows) == 1 else None
 
 
