@@ -94,6 +94,25 @@ def test_wgmma_compiles_for_hopper_and_is_refused_for_blackwell(
 
 
 @pytest.mark.compile
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("y_ref[...]", "y_ref[:, :128]", "The pushed RHS must be 256x256"),
+        ("staging_register=0", "staging_register=9", "invalid staging register: 9"),
+    ],
+)
+def test_what_the_tpu_compiler_refuses_has_a_line(
+    ladder: Ladder, tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    failure = climb(ladder, tmp_path, MXU.replace(old, new), MXU_CASE).after[-1]
+    line = next(n for n, text in enumerate(MXU.split("\n"), 1) if old in text)
+    assert (failure.stage, failure.where) == (Stage.COMPILE, f"mod.py:{line}")
+    assert message in failure.message
+    assert "view" not in failure.message
+    assert "\n" not in failure.message
+
+
+@pytest.mark.compile
 def test_a_chip_without_accumulators(ladder: Ladder, tmp_path: Path) -> None:
     failure = climb(ladder, tmp_path, MXU, MXU_CASE, target="v6e").after[-1]
     assert (failure.ok, failure.message) == (False, "Accumulators are not available on TPU v6e")

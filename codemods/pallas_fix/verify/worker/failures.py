@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from traceback import walk_tb
 
 MOST_LINES = 6
 MOST_CHARACTERS = 1200
 
+_INTERNALS = ("The MLIR operation involved", "at location:", "Please report a bug", "=== Source")
+"""Beginnings of the lines after which compilers speak of themselves."""
+
 
 def describe(error: BaseException, root: str, file: str) -> dict[str, str]:
     """The `error`, `message` and `where` of an exception.
 
     `where` is `file:line` relative to `root`: the innermost frame in `file`, else the innermost
-    one anywhere below `root`, else empty.
+    one anywhere below `root`, else the first place that the message names, else empty. Paths in
+    the message are relative to `root` as well.
     """
+    text = _text(error)
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    told = next((n for n, line in enumerate(lines) if n and line.startswith(_INTERNALS)), None)
+    message = "\n".join(lines[:told][:MOST_LINES])[:MOST_CHARACTERS]
     return {
         "error": type(error).__name__,
-        "message": _message(error),
-        "where": _where(error, root, file),
+        "message": message.replace(root + os.sep, ""),
+        "where": _where(error, root, file) or _named(text, root),
     }
 
 
-def _message(error: BaseException) -> str:
+def _text(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"the code called sys.exit({'' if error.code is None else repr(error.code)})"
     if isinstance(error, MemoryError):
         return "the memory limit of the worker is used up"
     try:
-        text = str(error)
+        return str(error)
     except Exception:
         return "the message of this error cannot be printed"
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    return "\n".join(lines[:MOST_LINES])[:MOST_CHARACTERS]
 
 
 def _where(error: BaseException, root: str, file: str) -> str:
@@ -46,6 +53,12 @@ def _where(error: BaseException, root: str, file: str) -> str:
         if path.startswith(root + os.sep):
             return f"{os.path.relpath(path, root)}:{line}"
     return ""
+
+
+def _named(text: str, root: str) -> str:
+    """The first place below `root` in a message, which MLIR writes as `"path":line:column`."""
+    place = re.search(re.escape(root + os.sep) + r'([^"\n]+)":(\d+)', text)
+    return f"{place[1]}:{place[2]}" if place else ""
 
 
 def _places(error: BaseException) -> Iterator[tuple[str, int]]:
