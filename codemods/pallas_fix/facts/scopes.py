@@ -114,6 +114,7 @@ class _Builder:
         elif isinstance(node, ast.ClassDef):
             for part in (*node.decorator_list, *node.bases, *node.keywords):
                 self.visit(part, node, scope)
+            self.type_parameters(node, scope, own)
             self.body(node.body, node, own)
         else:
             self.comprehension(node, scope, own)
@@ -138,7 +139,14 @@ class _Builder:
         for part in (*node.decorator_list, node.returns):
             if part is not None:
                 self.visit(part, node, scope)
+        self.type_parameters(node, scope, own)
         self.body(node.body, node, own)
+
+    def type_parameters(self, node: ast.AST, scope: Scope, own: Scope) -> None:
+        """`def f[T: int]` and `class C[T]`, which Python has from 3.12 on."""
+        for parameter in getattr(node, "type_params", ()):
+            own.bind(parameter.name, Binding("param", parameter))
+            self.visit(parameter, node, scope)
 
     def body(self, statements: list[ast.stmt], node: ast.AST, own: Scope) -> None:
         for statement in statements:
