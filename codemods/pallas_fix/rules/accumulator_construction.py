@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Ref
-from pallas_fix.rules.accumulators import findings, in_scratch_list
-from pallas_fix.rules.base import Finding, Reason, Rule
+from pallas_fix.rules.accumulators import findings, in_scratch_list, no_accumulators
+from pallas_fix.rules.base import Finding, Rule
 from pallas_fix.rules.construction.dtype import wrong_dtype
 from pallas_fix.rules.construction.form import misspelled
 from pallas_fix.rules.construction.overflow import overflow
@@ -16,7 +16,6 @@ from pallas_fix.rules.construction.refs import wrong_maker
 from pallas_fix.rules.construction.shape import wrong_shape
 from pallas_fix.rules.construction.staging import wrong_register
 from pallas_fix.rules.construction.trouble import Trouble, accumulators
-from pallas_fix.targets import TARGETS
 from pallas_fix.versions import since
 
 
@@ -117,30 +116,16 @@ class AccumulatorConstruction(Rule):
                 yield finding
 
     def _found(self, module: Facts) -> Iterator[Finding]:
-        if self._no_accumulators():
-            troubles = self._unavailable(module)
-        else:
-            troubles = _troubles(module)
-            yield from findings(module, self.code, in_scratch_list, _in_list)
-        for trouble in troubles:
+        unavailable = no_accumulators(self.options.targets)
+        if unavailable is not None:
+            for made in accumulators(module):
+                message = "the target has no MXU accumulators"
+                trouble = Trouble(made.allocation.node, message, unavailable)
+                yield trouble.finding(module, self.code)
+            return
+        yield from findings(module, self.code, in_scratch_list, _in_list)
+        for trouble in _troubles(module):
             yield trouble.finding(module, self.code)
-
-    def _no_accumulators(self) -> bool:
-        """True where the user named TPUs, and none of them has accumulators."""
-        named = [TARGETS[name] for name in self.options.targets if name in TARGETS]
-        tpus = [target for target in named if target.platform == "tpu"]
-        return bool(tpus) and not any(target.accumulators for target in tpus)
-
-    def _unavailable(self, module: Facts) -> Iterator[Trouble]:
-        chips = ", ".join(self.options.targets)
-        reason = Reason(
-            "no-accumulators",
-            f"of the targets ({chips}) none has accumulators: they begin with TPU7x",
-            "multiply with pltpu.matmul_lhs_fifo(lhs, mxu_index, load_staged_rhs=register) and "
-            "read with pltpu.matmul_pop_fifo(shape, jnp.float32, mxu_index), or use jnp.dot",
-        )
-        for made in accumulators(module):
-            yield Trouble(made.allocation.node, "the target has no MXU accumulators", reason)
 
 
 def _troubles(module: Facts) -> Iterator[Trouble]:

@@ -229,8 +229,10 @@ def findings(
     """One finding for each group of wanted refs; `targets` are the chips that the user named."""
     for group in groups(module, wanted):
         trace, ref = group.members[0]
-        made = _no_accumulators(targets) or repair(module, group)
+        made = no_accumulators(targets) or repair(module, group)
         node = _site(trace, ref)
+        if module.is_guarded(module.span(node)):
+            continue
         function = module.names.qualname(node)
         if isinstance(made, Reason):
             yield Finding(code, module.span(node), message(ref), None, made, function)
@@ -245,14 +247,15 @@ def findings(
         yield Finding(code, module.span(node), message(ref), fix, None, function)
 
 
-def _no_accumulators(targets: Sequence[str]) -> Reason | None:
+def no_accumulators(targets: Sequence[str]) -> Reason | None:
     """Why nothing can be repaired for chips that have no accumulators, if none has."""
-    chips = [TARGETS[name] for name in targets if name in TARGETS]
+    named = [TARGETS[name] for name in targets if name in TARGETS]
+    chips = [target for target in named if target.platform == "tpu"]
     if not chips or any(chip.accumulators for chip in chips):
         return None
     return Reason(
         "no-accumulators",
-        f"{', '.join(targets)} has no MXU accumulators (they came with TPU7x)",
+        f"{', '.join(chip.name for chip in chips)}: no MXU accumulators (they came with TPU7x)",
         "use pltpu.matmul_lhs_fifo and pltpu.matmul_pop_fifo there",
     )
 
