@@ -12,6 +12,7 @@ from pallas_fix.facts.values import Event, Loaded, Ref, View
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.wgmma.stores import Traffic
 from pallas_fix.rules.wgmma.trouble import Trouble
+from pallas_fix.rules.wgmma.turned import is_turned, turn
 from pallas_fix.rules.wgmma.typed import same_shape
 
 _LOADABLE = frozenset({"plgpu.SMEM", "plgpu.GMEM"})
@@ -141,9 +142,10 @@ class Accesses:
             if all(isinstance(v, ast.expr) and _only_at(v) for v in views):
                 return None
             return Trouble(call, message, reason=_NAMED)
-        turned = isinstance(given, ast.Attribute) and given.attr == "T"
-        turned = turned or _method(given) in ("transpose", "swapaxes")
-        return Trouble(call, message, reason=_TRANSPOSED if turned else _TRANSFORMED)
+        if is_turned(given) is None:
+            return Trouble(call, message, reason=_TRANSFORMED)
+        edits = turn(self._module, self._accumulators, refs)
+        return Trouble(call, message, tuple(edits or ()), None if edits else _TRANSPOSED)
 
     def _identity(self, given: ast.expr) -> ast.expr | None:
         """The accumulator in `acc.reshape(M, N)` where that is the shape that it has."""

@@ -26,7 +26,8 @@ class WgmmaAccumulatorArgument(Rule):
     `plgpu.wgmma_accumulator_load(acc.at[...])` and `(acc[...])` become `(acc)`; a part is taken
     from the loaded value. A ref in SMEM or GMEM is read with `ref[...]` instead. The first
     argument of `plgpu.wgmma` loses an index that loads it and a reshape that changes nothing; a
-    `plgpu.SMEM` allocation that reaches it becomes `plgpu.ACC(shape, dtype)`.
+    `plgpu.SMEM` allocation that reaches it becomes `plgpu.ACC(shape, dtype)`. An accumulator
+    that is transposed in each of its uses is allocated the other way around.
     `plgpu.ACC.init(v)` in `pl.run_scoped` becomes `plgpu.ACC(v.shape, v.dtype)` with
     `acc[...] = v` first in the scope. A `plgpu.ACC` in the `scratch_types` of a kernel with
     `thread_name` moves to a `pl.run_scoped` in the body, and `collective_axes` goes from a

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from pallas_fix.facts import Facts
+from pallas_fix.facts.allocations import argument
 from pallas_fix.facts.values import Event, Ref
 
 _USES = frozenset({"wgmma", "wgmma_load", "wgmma_store"})
@@ -23,11 +24,13 @@ class Accumulators:
         self._module = module
         self.events: dict[ast.AST, list[Event]] = {}
         self.by_ref: dict[Ref, list[Event]] = {}
+        self._variables: dict[tuple[ast.AST, str], set[Ref]] = {}
         for trace in module.traces:
             for event in trace.root.events():
                 self.events.setdefault(event.node, []).append(event)
                 if event.ref is not None:
                     self.by_ref.setdefault(event.ref, []).append(event)
+                    self._name(event, event.ref)
 
     def is_accumulator(self, ref: Ref | None) -> bool:
         """True for a ref that is a `plgpu.ACC`, or is used as only an accumulator can be."""
@@ -48,10 +51,33 @@ class Accumulators:
         refs = [e.ref for e in events if e.ref is not None and self.is_accumulator(e.ref)]
         return list(dict.fromkeys(refs)) if len(refs) == len(events) else []
 
+    def named(self, name: ast.expr) -> list[Ref]:
+        """The refs that a name stands for where events tell, though this use of it has none."""
+        variable = self._variable(name)
+        found = self._variables.get(variable, set()) if variable is not None else set()
+        return sorted(found, key=id)
+
     def refs(self, node: ast.AST) -> list[Ref]:
         """All refs that events at a node concern, of any memory space."""
         found = [e.ref for e in self.events.get(node, ())]
         return list(dict.fromkeys(r for r in found if r is not None)) if None not in found else []
+
+    def _name(self, event: Event, ref: Ref) -> None:
+        if event.how is not ref:
+            return
+        node = event.node
+        inner = node.value if isinstance(node, ast.Attribute | ast.Subscript) else node
+        first = argument(node, 0, "acc") if isinstance(node, ast.Call) else inner
+        variable = self._variable(first) if isinstance(first, ast.expr) else None
+        if variable is not None and event.kind not in ("store", "update", "escape"):
+            self._variables.setdefault(variable, set()).add(ref)
+
+    def _variable(self, name: ast.expr) -> tuple[ast.AST, str] | None:
+        names = self._module.names
+        if not isinstance(name, ast.Name):
+            return None
+        found = names.lookup(name.id, names.scope(name))
+        return (found[0].node, name.id) if found is not None and len(found[1]) == 1 else None
 
     def nodes(self, *kinds: str) -> Iterator[tuple[ast.AST, list[Event]]]:
         """The nodes with events of these kinds, in the order of the file."""

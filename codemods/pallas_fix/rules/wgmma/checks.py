@@ -95,11 +95,12 @@ class Checks:
 
 
 def rescue(names: Names, statement: ast.stmt) -> ast.Try | None:
-    """The `try` around a store whose handlers catch what jax raises for a misfit."""
+    """The `try` around a store, handlers included, that catches what jax raises for a misfit."""
     node: ast.AST = statement
     while not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module):
         parent = names.parent[node]
-        if isinstance(parent, ast.Try) and node in parent.body and _rescues(parent):
+        tried = isinstance(parent, ast.Try) and node in (*parent.body, *parent.handlers)
+        if isinstance(parent, ast.Try) and tried and _rescues(parent):
             return parent
         node = parent
     return None

@@ -132,12 +132,13 @@ class Collective:
 
     def _only_launched(self, trace: Trace, launch: Launch) -> bool:
         """True if nothing in the file uses the kernel, or the scratch list, but this launch."""
-        inside = set(ast.walk(launch.kernel)) if isinstance(launch.kernel, ast.expr) else set()
-        function = trace.function
-        for node in ast.walk(self._module.tree):
+        # The name of a decorated kernel is that of the launch.
+        kernel = launch.kernel if isinstance(launch.kernel, ast.expr) else None
+        inside = set(ast.walk(kernel)) if kernel is not None else set()
+        for node in ast.walk(self._module.tree) if kernel is not None else ():
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-                used = self._module.names.definition(node) is function
-                if used and node not in inside and not isinstance(function, ast.Lambda):
+                used = self._module.names.definition(node) is trace.function
+                if used and node not in inside and not isinstance(trace.function, ast.Lambda):
                     return False
         lists = {s.container for s in launch.scratch or ()}
         others = (o for o in self._module.launches if o.call is not launch.call)

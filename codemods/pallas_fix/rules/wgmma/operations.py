@@ -73,6 +73,9 @@ class Operations(ABC):
     def dtype(self, expr: ast.expr | None, known: Known = ...) -> str | None: ...
 
     @abstractmethod
+    def model(self, call: ast.Call, known: Known = ...) -> Typed: ...
+
+    @abstractmethod
     def number(self, expr: ast.expr | None) -> object: ...
 
     @abstractmethod
@@ -113,8 +116,10 @@ class Operations(ABC):
                 return replace(held, shape=(size(held.shape),))
             case "transpose" if not call.args:
                 return self.transposed(held)
-            case "transpose" | "swapaxes" if held.shape is not None and len(held.shape) == 2:
+            case "transpose" if held.shape is not None and len(held.shape) == 2:
                 return self.permuted(held, call.args)
+            case "swapaxes":
+                return self._swapped(held, call.args)
             case "clip" | "round" | "copy" | "conj":
                 return held
         if func.attr in _REDUCTIONS:
@@ -168,8 +173,7 @@ class Operations(ABC):
         given = argument(call, position, "dtype")
         fill = self.of(argument(call, 1, "fill_value"), known) if name.endswith("full") else None
         if name in LIKE:
-            like = self.of(argument(call, 0, "a"), known)
-            like = like if like != UNKNOWN else self.of(argument(call, 0, "x"), known)
+            like = self.model(call, known)
             shape = self.shape(argument(call, None, "shape"), known) or like.shape
             return Typed(shape, self.dtype(given, known) if given is not None else like.dtype)
         shape = self.shape(argument(call, 0, "shape"), known)
@@ -206,7 +210,9 @@ class Operations(ABC):
                 return replace(first, shape=(size(first.shape),))
             case "jnp.transpose" if len(call.args) == 1 and not call.keywords:
                 return self.transposed(first)
-            case "jnp.transpose" | "lax.transpose" | "jnp.swapaxes":
+            case "jnp.swapaxes":
+                return self._swapped(first, call.args[1:])
+            case "jnp.transpose" | "lax.transpose":
                 two = first.shape is not None and len(first.shape) == 2
                 return self.permuted(first, call.args[1:]) if two else UNKNOWN
             case "jnp.where" | "lax.select" if len(call.args) == 3:
@@ -229,6 +235,12 @@ class Operations(ABC):
         if held.shape is None or sorted(str(v) for v in values) != ["0", "1"]:
             return Typed(None, held.dtype)
         return self.transposed(held) if values == [1, 0] else held
+
+    def _swapped(self, held: Typed, axes: list[ast.expr]) -> Typed:
+        """The type of a matrix with two axes swapped."""
+        two = held.shape is not None and len(held.shape) == 2
+        different = sorted(self.number(a) in (1, -1) for a in axes) == [False, True]
+        return self.transposed(held) if two and different else Typed(None, held.dtype)
 
     def _reshape(self, old: Shape | None, args: list[ast.expr], known: Known) -> Shape | None:
         shape = self.shape(args[0], known) if len(args) == 1 else None

@@ -57,14 +57,25 @@ class Shapes(Operations):
             return unknown if self._accumulators.is_accumulator(ref) else UNKNOWN
         if allocation.init is not None:
             return self.of(allocation.init)
-        shape = self.shape(allocation.shape)
-        if shape is None and allocation.space == "plgpu.ACC":
-            shape = unknown.shape
+        shape, dtype = self.shape(allocation.shape), self.dtype(allocation.dtype)
+        if allocation.space != "plgpu.ACC":
+            return Typed(shape, dtype)
         if allocation.dtype is None:
-            dtype: str | None = "float32" if allocation.space == "plgpu.ACC" else None
-        else:
-            dtype = self.dtype(allocation.dtype)
-        return Typed(shape, dtype)
+            dtype = "float32"
+        return Typed(shape or unknown.shape, dtype or unknown.dtype)
+
+    def modelled(self, ref: Ref, value: ast.expr) -> bool:
+        """True for a ref that is allocated with `value.shape` and `value.dtype`."""
+        symbol, allocation = self._symbol(value), ref.allocation
+        shape = allocation.shape if allocation is not None else None
+        dtype = allocation.dtype if allocation is not None else None
+        return (
+            isinstance(shape, ast.Attribute)
+            and isinstance(dtype, ast.Attribute)
+            and (shape.attr, dtype.attr) == ("shape", "dtype")
+            and symbol is not None
+            and self._symbol(shape.value) == self._symbol(dtype.value) == symbol
+        )
 
     def refs(self, refs: list[Ref], base: ast.expr) -> Typed:
         """The type of what the refs that `base` may stand for hold."""
@@ -169,6 +180,12 @@ class Shapes(Operations):
                 return self.dtype(definition.value, known)
         symbol = self._symbol(expr)
         return None if symbol is None else f"@{symbol}"
+
+    def model(self, call: ast.Call, known: Known = _NOTHING) -> Typed:
+        """The type of the first argument of `zeros_like` and its kin, be it a ref or an array."""
+        given = call.args[0] if call.args else None
+        refs = self._accumulators.refs(call)
+        return self.refs(refs, given) if refs and given is not None else self.of(given, known)
 
     def number(self, expr: ast.expr | None) -> object:
         """The constant that an expression is, or the marker for what is not one."""
@@ -391,7 +408,8 @@ class Shapes(Operations):
         inner = base.value if isinstance(base, ast.Attribute) else None
         if inner is not None and isinstance(base, ast.Attribute) and base.attr == "inner_aval":
             return self.refs(self._accumulators.refs(base), inner)
-        return self.of(base, known)
+        named = self._accumulators.named(base)
+        return self.refs(named, base) if named else self.of(base, known)
 
     def _symbol(self, expr: ast.expr) -> str | None:
         """A text that is the same for expressions that always have the same value."""

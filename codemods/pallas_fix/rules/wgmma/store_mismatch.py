@@ -42,9 +42,9 @@ _BROADCAST = Reason(
 )
 _RESHAPED = Reason(
     "store-reshape",
-    "the value was reshaped, and more than elementwise work with scalars follows, so that its "
-    "elements may mean other places",
-    "reshape the value back to acc.shape, or drop the reshape where it is made",
+    "the value was reshaped, from an array that does not have the shape of the accumulator either. "
+    "Either its elements are to fill the accumulator in order, or the reshape is wrong",
+    "first reading: reshape the value to acc.shape; second reading: make the value with acc.shape",
 )
 _SHAPE = Reason(
     "store-shape",
@@ -100,7 +100,7 @@ class WgmmaStoreMismatch(Rule):
 
     Where the meaning is open, both readings are shown and none is written: a transposed value
     (`store-transpose`), a part of the accumulator (`partial-store`), a value that might be
-    broadcast (`store-broadcast`), a reshape before other work (`store-reshape`), any other
+    broadcast (`store-broadcast`), a reshape of something else (`store-reshape`), any other
     shape (`store-shape`). Where a shape is not known nothing is said: the assert of GPU001
     says it while tracing.
 

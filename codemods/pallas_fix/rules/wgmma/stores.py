@@ -100,7 +100,8 @@ class Traffic:
             base, index, value = written
             if steady(base) and all(isinstance(e.how, Ref) for e in events):
                 held = self.shapes.refs(refs, base)
-                given = self.shapes.of(value)
+                modelled = all(self.shapes.modelled(ref, value) for ref in refs)
+                given = held if modelled else self.shapes.of(value)
                 whole = index is None or self.shapes.covers(index, held.shape)
                 yield Store(statement, base, index, value, tuple(refs), held, given, whole)
 
