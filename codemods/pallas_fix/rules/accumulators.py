@@ -244,7 +244,8 @@ def findings(
             e.ref is r and e.kind == "acc" for t, r in group.members for e in t.root.events()
         )
         fix = Fix(tuple(made.edits), certain, made.bound, ran)
-        yield Finding(code, module.span(node), message(ref), fix, None, function)
+        notes = (f"the fix reorders a sum: {made.bound}",) if made.bound else ()
+        yield Finding(code, module.span(node), message(ref), fix, None, function, notes)
 
 
 def no_accumulators(targets: Sequence[str]) -> Reason | None:
