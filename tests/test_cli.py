@@ -237,7 +237,7 @@ class TestApply:
         running.stdout.close()
         error = running.stderr.read()
         running.stderr.close()
-        assert running.wait() == 2
+        assert running.wait() == 1
         assert b"Traceback" not in error
         assert b"BrokenPipe" not in error
 

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(2)
+        sys.exit(1)
     except click.ClickException as error:
         error.show()
         sys.exit(2)

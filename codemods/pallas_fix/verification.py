@@ -59,7 +59,7 @@ class Verification:
         results = self._climb(source, after, self.cases(source))
         missed = functions.difference(*(result.entered for result in results))
         if missed:
-            derived = _derived(source.text, missed)
+            derived = _derived(source, missed)
             results += self._climb(source, after, derived)
         self._results += results
         return tuple(
@@ -134,10 +134,11 @@ class Verification:
         return replace(case, path=None) if own else case
 
 
-def _derived(text: str, functions: set[str]) -> list[Case]:
+def _derived(source: Source, functions: set[str]) -> list[Case]:
+    from pallas_fix.facts import Facts
     from pallas_fix.verify.derive import derived_cases
 
-    return derived_cases(ast.parse(text.removeprefix("\ufeff")), functions)
+    return derived_cases(Facts.parse(source.text, str(source.path)), functions)
 
 
 def _defines(text: str, entry: str) -> bool:
