@@ -13,7 +13,7 @@ from pallas_fix.rules.wgmma.collective import Collective
 from pallas_fix.rules.wgmma.initial import Initial
 from pallas_fix.rules.wgmma.placement import Placement
 from pallas_fix.rules.wgmma.products import Products
-from pallas_fix.rules.wgmma.stores import Traffic
+from pallas_fix.rules.wgmma.stores import MODULE, Traffic
 from pallas_fix.rules.wgmma.trouble import Trouble
 from pallas_fix.versions import since
 
@@ -109,6 +109,8 @@ class WgmmaAccumulatorArgument(Rule):
     applies = since("0.9.1")
 
     def find(self, module: Facts) -> Iterator[Finding]:
+        if MODULE not in module.text:
+            return
         traffic = Traffic(module)
         parts = (Accesses, Placement, Collective, Initial, Products)
         for trouble in chain.from_iterable(part(module, traffic) for part in parts):

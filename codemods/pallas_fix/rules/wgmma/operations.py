@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from abc import abstractmethod
 from dataclasses import replace
 
 from pallas_fix.facts.allocations import argument
-from pallas_fix.facts.names import Function
+from pallas_fix.rules.wgmma.dimensions import Dimensions, Known
 from pallas_fix.rules.wgmma.typed import (
     UNKNOWN,
-    Dim,
     Shape,
     Typed,
     elementwise,
@@ -21,11 +19,8 @@ from pallas_fix.rules.wgmma.typed import (
     to_float,
 )
 
-Known = Mapping[tuple[Function, str], Typed]
-"""The types of parameters, where a call says what they are."""
-
 SAME = frozenset(
-    """jnp.abs jnp.absolute jnp.negative jnp.positive jnp.square jnp.sign jnp.round jnp.clip
+    """jnp.abs jnp.absolute jnp.negative jnp.positive jnp.square jnp.sign jnp.round
     jnp.conj lax.abs lax.neg lax.square lax.sign lax.stop_gradient
     lax.optimization_barrier plgpu.layout_cast jax.nn.relu jax.nn.relu6""".split()
 )
@@ -57,29 +52,11 @@ _REDUCTIONS = frozenset({"sum", "max", "min", "mean", "prod"})
 _SCALARS = frozenset({"jnp.float32", "jnp.float16", "jnp.bfloat16", "jnp.int32"})
 
 
-class Operations(ABC):
+class Operations(Dimensions):
     """The part of the inference that knows functions by name."""
 
     @abstractmethod
-    def of(self, expr: ast.expr | None, known: Known = ...) -> Typed: ...
-
-    @abstractmethod
-    def shape(self, expr: ast.expr | None, known: Known = ...) -> Shape | None: ...
-
-    @abstractmethod
-    def dim(self, expr: ast.expr, known: Known = ...) -> Dim: ...
-
-    @abstractmethod
-    def dtype(self, expr: ast.expr | None, known: Known = ...) -> str | None: ...
-
-    @abstractmethod
-    def model(self, call: ast.Call, known: Known = ...) -> Typed: ...
-
-    @abstractmethod
-    def number(self, expr: ast.expr | None) -> object: ...
-
-    @abstractmethod
-    def qualified(self, expr: ast.expr) -> str | None: ...
+    def model(self, call: ast.Call, known: Known) -> Typed: ...
 
     def function(self, call: ast.Call, name: str, known: Known) -> Typed:
         """The result of a library function, by its canonical name."""
@@ -88,6 +65,8 @@ class Operations(ABC):
             return self._created(call, name, known)
         if name in SAME:
             return first
+        if name == "jnp.clip":
+            return self._clipped(call, first, 1, known)
         if name in FLOAT:
             return to_float(first)
         if name in BINARY or name in DIVIDES:
@@ -120,7 +99,9 @@ class Operations(ABC):
                 return self.permuted(held, call.args)
             case "swapaxes":
                 return self._swapped(held, call.args)
-            case "clip" | "round" | "copy" | "conj":
+            case "clip":
+                return self._clipped(call, held, 0, known)
+            case "round" | "copy" | "conj":
                 return held
         if func.attr in _REDUCTIONS:
             return self._reduced(call, held, func.attr, 0, known)
@@ -129,44 +110,6 @@ class Operations(ABC):
     def transposed(self, held: Typed) -> Typed:
         """The type with the dimensions in reverse."""
         return held if held.shape is None else replace(held, shape=held.shape[::-1])
-
-    def indexed(self, shape: Shape | None, index: ast.expr) -> Shape | None:
-        """The shape of an array after basic indexing."""
-        parts = index.elts if isinstance(index, ast.Tuple) else [index]
-        if shape is None or any(_is_ellipsis(p) for p in parts[:-1]):
-            return None
-        found: list[Dim] = []
-        rest = list(shape)
-        for part in parts:
-            if isinstance(part, ast.Constant) and part.value is None:
-                found.append(1)
-                continue
-            if _is_ellipsis(part):
-                break
-            if not rest:
-                return None
-            dim = rest.pop(0)
-            if isinstance(part, ast.Slice):
-                found.append(self._sliced(dim, part))
-            elif isinstance(part, ast.Call):
-                is_window = self.qualified(part.func) in ("pl.ds", "pl.dslice")
-                if not is_window or len(part.args) != 2:
-                    return None
-                found.append(self.dim(part.args[1]))
-            elif not isinstance(self.number(part), int):
-                return None
-        return (*found, *rest)
-
-    def _sliced(self, dim: Dim, part: ast.Slice) -> Dim:
-        if part.step is not None:
-            return None
-        if part.lower is None and part.upper is None:
-            return dim
-        low = 0 if part.lower is None else self.number(part.lower)
-        high = dim if part.upper is None else self.number(part.upper)
-        if not isinstance(low, int) or not isinstance(high, int) or low < 0 or high < low:
-            return None
-        return min(high, dim) - min(low, dim) if isinstance(dim, int) else None
 
     def _created(self, call: ast.Call, name: str, known: Known) -> Typed:
         position = CREATORS.get(name, LIKE.get(name))
@@ -182,6 +125,13 @@ class Operations(ABC):
         if fill is not None:
             return Typed(shape, fill.dtype, fill.weak)
         return Typed(shape, "float32")
+
+    def _clipped(self, call: ast.Call, held: Typed, at: int, known: Known) -> Typed:
+        bounds = [*call.args[at:], *(k.value for k in call.keywords if k.arg != "x")]
+        none = (b for b in bounds if not (isinstance(b, ast.Constant) and b.value is None))
+        for bound in none:
+            held = elementwise(held, self.of(bound, known))
+        return held
 
     def _reduced(self, call: ast.Call, held: Typed, name: str, at: int, known: Known) -> Typed:
         given = argument(call, at, "axis")
@@ -255,7 +205,3 @@ class Operations(ABC):
         total = size(old)
         rest = total // others if total is not None and others else None
         return tuple(rest if d == -1 else d for d in shape)
-
-
-def _is_ellipsis(part: ast.expr) -> bool:
-    return isinstance(part, ast.Constant) and part.value is Ellipsis

@@ -34,6 +34,11 @@ _REGISTERS = Reason(
     "jax.empty_ref makes a plain ref, whatever its memory space",
     "allocate the accumulator with pl.run_scoped(..., plgpu.ACC(shape, dtype))",
 )
+_SCRATCH = Reason(
+    "scratch-accumulator",
+    "only plgpu.kernel takes accumulators in its scratch_types",
+    "allocate plgpu.ACC(shape, dtype) with pl.run_scoped in the body of the kernel",
+)
 _USED = Reason(
     "accumulator-used-as-memory",
     "the ref is also used as only SMEM can be (copied, written in part, multiplied, or passed on)",
@@ -99,6 +104,8 @@ def _elsewhere(ref: Ref) -> Reason | None:
         return _OPERAND if plain else None
     if ref.kind == "empty":
         return _REGISTERS
+    if ref.kind == "scratch" and (ref.launch is None or ref.launch.kind != "gpu_kernel"):
+        return _SCRATCH
     return {"plgpu.TMEM": _TMEM, "plgpu.GMEM": _OPERAND}.get(ref.space or "")
 
 

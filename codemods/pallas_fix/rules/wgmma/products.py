@@ -14,7 +14,7 @@ from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.wgmma.stores import Traffic
 from pallas_fix.rules.wgmma.trouble import Trouble
-from pallas_fix.rules.wgmma.typed import Shape, other_shape
+from pallas_fix.rules.wgmma.typed import Shape, Typed, other_shape
 
 _INNER = Reason(
     "operand-mismatch",
@@ -78,10 +78,44 @@ class Products:
         a, b = argument(node, 1, "a"), argument(node, 2, "b")
         if a is None or b is None:
             return None
-        left, right = self._shapes.operand(a), self._shapes.operand(b)
+        left, right = self._operand(a), self._operand(b)
         if left is None or right is None or len(left) != 2 or len(right) != 2:
             return None
         return Product(node, a, b, left, right)
+
+    def _operand(self, expr: ast.expr) -> Shape | None:
+        """The shape of an operand of `wgmma`: a ref, a view of one, or an array."""
+        kinds = ("wgmma_operand", "escape")
+        refs = [e.ref for e in self._accumulators.events.get(expr, ()) if e.kind in kinds]
+        known = [ref for ref in refs if ref is not None]
+        return (
+            self._view(expr, list(dict.fromkeys(known))) if known else self._shapes.of(expr).shape
+        )
+
+    def _view(self, expr: ast.expr, refs: list[Ref]) -> Shape | None:
+        """The shape of a view of refs, by the transforms that the expression applies."""
+        order: list[ast.expr] = []
+        match expr:
+            case ast.Name():
+                return self._shapes.refs(refs, expr).shape
+            case ast.Subscript(value=ast.Attribute(value=base, attr="at"), slice=index):
+                held = self._view(base, refs)
+                return (
+                    held if self._shapes.covers(index, held) else self._shapes.indexed(held, index)
+                )
+            case ast.Attribute(value=base, attr="T"):
+                pass
+            case ast.Call(func=ast.Attribute(value=base, attr="transpose"), args=order):
+                pass
+            case ast.Call(func=func, args=[base, *order]):
+                if self._module.names.qualified(func) != "plgpu.transpose_ref":
+                    return None
+            case _:
+                return None
+        held = self._view(base, refs)
+        if held is None or len(held) != 2 or not order:
+            return None if held is None else held[::-1]
+        return self._shapes.permuted(Typed(held), order).shape
 
     def _resized(self, node: ast.AST, message: str, ref: Ref, product: Product) -> Trouble:
         """The allocation gets the shape of the product, where all its products agree on one."""

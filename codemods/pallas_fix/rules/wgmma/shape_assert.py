@@ -11,7 +11,7 @@ from pallas_fix.facts import Facts
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.rules.wgmma.checks import Checks, rescue
 from pallas_fix.rules.wgmma.spelling import private_store
-from pallas_fix.rules.wgmma.stores import Load, Store, Traffic
+from pallas_fix.rules.wgmma.stores import MODULE, Load, Store, Traffic
 from pallas_fix.rules.wgmma.valueflow import ValueFlow
 from pallas_fix.versions import since
 
@@ -93,6 +93,8 @@ class WgmmaShapeAssert(Rule):
     applies = since("0.9.1")
 
     def find(self, module: Facts) -> Iterator[Finding]:
+        if MODULE not in module.text:
+            return
         traffic = Traffic(module)
         checks = Checks(module.names, traffic.shapes)
         stores = list(traffic.stores())

@@ -14,7 +14,7 @@ from pallas_fix.rules.wgmma.checks import rescue
 from pallas_fix.rules.wgmma.operations import CREATORS
 from pallas_fix.rules.wgmma.paths import Paths
 from pallas_fix.rules.wgmma.spelling import exported, imported_alone
-from pallas_fix.rules.wgmma.stores import Store, Traffic
+from pallas_fix.rules.wgmma.stores import MODULE, Store, Traffic
 from pallas_fix.rules.wgmma.typed import broadcast, other_shape
 from pallas_fix.versions import since
 
@@ -132,6 +132,8 @@ class WgmmaStoreMismatch(Rule):
     applies = since("0.9.1")
 
     def find(self, module: Facts) -> Iterator[Finding]:
+        if MODULE not in module.text:
+            return
         traffic = Traffic(module)
         paths = Paths(module.names, traffic.shapes)
         for store in traffic.stores():

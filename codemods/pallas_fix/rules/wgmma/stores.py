@@ -19,6 +19,9 @@ from pallas_fix.rules.wgmma.typed import (
     same_shape,
 )
 
+MODULE = "mosaic_gpu"
+"""A word in every file that can name WGMMA (its public module, and the private ones)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
