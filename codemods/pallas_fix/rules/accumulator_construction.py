@@ -15,7 +15,7 @@ from pallas_fix.rules.construction.places import wrong_place
 from pallas_fix.rules.construction.refs import wrong_maker
 from pallas_fix.rules.construction.shape import wrong_shape
 from pallas_fix.rules.construction.staging import wrong_register
-from pallas_fix.rules.construction.trouble import Trouble, accumulators
+from pallas_fix.rules.construction.trouble import Trouble, accumulators, imports
 from pallas_fix.versions import since
 
 
@@ -87,7 +87,16 @@ class AccumulatorConstruction(Rule):
 
     code = "TPU003"
     name = "accumulator-construction"
-    triggers = ("ACC", "Acc", "load_staged_rhs")
+    triggers = (
+        ".ACC",
+        "ACC(",
+        ".AccM",
+        ".Accum",
+        "MXU_ACC",
+        "TPU_ACC",
+        "import ACC",
+        "load_staged_rhs",
+    )
     applies = since("0.11.2")
     messages = (
         r"AccMemorySpace\.__init__\(\)",
@@ -111,7 +120,8 @@ class AccumulatorConstruction(Rule):
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each thing that is wrong with an accumulator."""
-        for finding in self._found(module):
+        found = self._found(module) if imports(module, "pltpu", "pl") else ()
+        for finding in found:
             if not module.is_guarded(finding.span):
                 yield finding
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from pallas_fix.facts import Facts
-from pallas_fix.facts.names import canonical
 from pallas_fix.rules.base import Finding, Rule
+from pallas_fix.rules.construction.trouble import imports
 from pallas_fix.rules.spaces.blocks import windowed_any
 from pallas_fix.rules.spaces.foreign import foreign_mesh, gpu_space, mesh_space
 from pallas_fix.versions import since
@@ -21,7 +20,8 @@ class MemorySpace(Rule):
       imports the TPU module and the kernel does nothing that only GPUs do;
     - a `pl.BlockSpec` with a moving window in `pl.ANY` or `pltpu.HBM` loses its memory space where
       the kernel reads the window as it is, and its window where the kernel slices the whole array;
-    - spaces that a mesh does not have, and meshes of another backend, are reported.
+    - scratch in `pltpu.HBM @ mesh` becomes scratch in `pltpu.VMEM @ mesh`, and `plgpu.Mesh` with a
+      single thread, over which a TPU kernel is launched, `pltpu.TensorCoreMesh`.
 
     ## Why it fails
     On jax 0.11.2 and later:
@@ -43,7 +43,7 @@ class MemorySpace(Rule):
 
     ## When it is not fixed
     The scratch is in a GPU space other than shared memory, or has transforms; the kernel both
-    reads the window and slices the array; the operand is handed on; a mesh is concerned.
+    reads the window and slices the array; the operand is handed on; the mesh has several threads.
 
     ## What to do by hand
     `pltpu.VMEM` holds what a kernel computes on, `pltpu.SMEM` scalars, `pl.ANY` and `pltpu.HBM`
@@ -57,7 +57,7 @@ class MemorySpace(Rule):
 
     code = "TPU004"
     name = "memory-space"
-    triggers = ("plgpu", "mosaic_gpu", "ANY", "HBM", "VMEM_SHARED")
+    triggers = ("mosaic_gpu", ".ANY", ".HBM", ".VMEM_SHARED", "import ANY", "import HBM")
     applies = since("0.11.2")
     messages = (
         r"Invalid memory space: <MemorySpace\.",
@@ -69,25 +69,9 @@ class MemorySpace(Rule):
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each space that is out of place."""
-        if not _is_for_tpu(module):
+        if not imports(module, "pltpu"):
             return
         for troubles in (gpu_space, windowed_any, mesh_space, foreign_mesh):
             for trouble in troubles(module):
                 if not module.is_guarded(module.span(trouble.node)):
                     yield trouble.finding(module, self.code)
-
-
-def _is_for_tpu(module: Facts) -> bool:
-    """True for a file that imports the TPU side of Pallas."""
-    return any(
-        isinstance(node, ast.Name | ast.alias) and _imports_tpu(module, node)
-        for node in ast.walk(module.tree)
-    )
-
-
-def _imports_tpu(module: Facts, node: ast.Name | ast.alias) -> bool:
-    if isinstance(node, ast.Name):
-        return (module.names.qualified(node) or "").partition(".")[0] == "pltpu"
-    parent = module.names.parent[node]
-    base = f"{parent.module or ''}." if isinstance(parent, ast.ImportFrom) else ""
-    return canonical(f"{base}{node.name}").partition(".")[0] == "pltpu"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pallas_fix.edits import Edit, Fix
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import Allocation, is_accumulator
+from pallas_fix.facts.names import canonical
 from pallas_fix.facts.values import Event, Loaded, Ref, Trace, View
 from pallas_fix.rules.base import Finding, Reason
 
@@ -78,6 +79,18 @@ def accumulators(module: Facts) -> list[Made]:
 def view_node(event: Event) -> ast.expr | None:
     """The `acc.at[...]`, transform or `acc[...]` through which an event reaches its ref."""
     return event.how.node if isinstance(event.how, View | Loaded) else None
+
+
+def imports(module: Facts, *packages: str) -> bool:
+    """True for a file that imports one of these (by short name, as `pltpu`), or of their names."""
+    for scope in module.names.scopes.values():
+        for binding in (b for bindings in scope.bindings.values() for b in bindings):
+            targets = [binding.target] if binding.kind == "import" else []
+            if isinstance(binding.node, ast.Import):
+                targets += [item.name for item in binding.node.names]
+            if any(canonical(target).partition(".")[0] in packages for target in targets):
+                return True
+    return False
 
 
 def at_import(module: Facts, node: ast.AST) -> bool:

@@ -13,8 +13,7 @@ from pallas_fix.facts.values import Trace
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.trouble import Repair, Trouble
 
-# Spaces that a TPU mesh has (jax/_src/pallas/mosaic/core.py, TensorCoreMesh).
-_ON_MESH = frozenset({"pltpu.VMEM", "pltpu.SMEM", "pltpu.CMEM", "pltpu.SEMAPHORE"})
+# Spaces that a TPU mesh does not have (jax/_src/pallas/mosaic/core.py, TensorCoreMesh).
 _OFF_MESH = frozenset({"pltpu.HBM", "pltpu.ANY", "pltpu.VMEM_SHARED", "pl.MemorySpace.ANY"})
 _SPACES = ("plgpu.SMEM", "plgpu.GMEM", "plgpu.TMEM", "plgpu.REGS", "plgpu.ACC", "plgpu.MemorySpace")
 
@@ -46,13 +45,8 @@ def mesh_space(module: Facts) -> Iterator[Trouble]:
             continue
         if module.names.qualified(node.left) in _OFF_MESH:
             written = module.source(node.left)
-            reason = Reason(
-                "mesh-space",
-                "which memory of the cores is meant is open",
-                f"take one of {', '.join(sorted(_ON_MESH))}, or leave `@ mesh` away",
-            )
             message = f"`{written}` belongs to no core, so that it cannot be put on a mesh"
-            yield Trouble(node, message, reason)
+            yield Trouble(node, message, _on_core(module, node))
 
 
 def foreign_mesh(module: Facts) -> Iterator[Trouble]:
@@ -61,19 +55,42 @@ def foreign_mesh(module: Facts) -> Iterator[Trouble]:
         launch = trace.launch
         mesh = argument(launch.call, None, "mesh") if launch is not None else None
         made = module.constants.origin(mesh)
-        name = module.names.qualified(made.func) if isinstance(made, ast.Call) else None
-        if launch is None or launch.kind not in ("kernel", "core_map") or name is None:
+        if launch is None or launch.kind not in ("kernel", "core_map"):
             continue
-        if name.startswith("plgpu.") and _calls(module, trace.function, "pltpu."):
-            yield Trouble(
-                launch.call,
-                "the kernel is for TPUs, and its mesh for GPUs",
-                Reason(
-                    "foreign-mesh",
-                    "how the kernel is spread over TPU cores is open",
-                    'launch it over pltpu.TensorCoreMesh(axis_name="core", num_cores=1)',
-                ),
-            )
+        if not isinstance(made, ast.Call) or module.names.qualified(made.func) != "plgpu.Mesh":
+            continue
+        if _calls(module, trace.function, "pltpu."):
+            message = "the kernel is for TPUs, and its mesh for GPUs"
+            yield Trouble(made, message, _core_mesh(module, made))
+
+
+def _on_core(module: Facts, node: ast.BinOp) -> Repair:
+    """What kernels keep on a core for a while is in VMEM, as far as its size allows."""
+    spelled = module.names.spell("pltpu.VMEM", node)
+    edit = Replace(module.span(node.left), Code(spelled.text))
+    return Repair((edit, *spelled.imports), certain=False)
+
+
+def _core_mesh(module: Facts, mesh: ast.Call) -> Repair | Reason:
+    """`plgpu.Mesh` of one thread as the mesh of one TPU core."""
+    given = {keyword.arg: module.constants.fold(keyword.value) for keyword in mesh.keywords}
+    names = given.get("grid_names", ())
+    axes = [*names] if isinstance(names, tuple) else [None]
+    axes += [given["thread_name"]] if given.get("thread_name") is not None else []
+    sizes = given.get("grid", ())
+    counts = [*sizes] if isinstance(sizes, tuple) else [None]
+    single = all(count == 1 for count in (*counts, given.get("num_threads") or 1))
+    known = set(given) <= {"grid", "grid_names", "num_threads", "thread_name"} and not mesh.args
+    if not known or not single or len(axes) > 1 or not all(isinstance(a, str) for a in axes):
+        return Reason(
+            "foreign-mesh",
+            "how the kernel is spread over TPU cores is open",
+            'launch it over pltpu.TensorCoreMesh(axis_name="core", num_cores=1)',
+        )
+    axis = axes[0] if axes else "core"
+    spelled = module.names.spell("pltpu.TensorCoreMesh", mesh)
+    code = Code(f'{spelled.text}(axis_name="{axis}", num_cores=1)')
+    return Repair((Replace(module.span(mesh), code), *spelled.imports), certain=False)
 
 
 def _replaced(module: Facts, node: ast.expr, space: str | None, plain: bool) -> Repair | Reason:
