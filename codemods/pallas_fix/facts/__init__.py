@@ -16,6 +16,9 @@ from pallas_fix.facts.names import Function, Names
 from pallas_fix.facts.positions import Positions
 from pallas_fix.facts.values import Trace
 
+_PALLAS = frozenset({"pl", "pltpu", "plgpu"})
+_MAKERS = frozenset({"jax.empty_ref", "jax.new_ref"})
+
 
 class Facts:
     """The facts of one module; what is costly is worked out when first asked for."""
@@ -71,12 +74,24 @@ class Facts:
             if trace is not None:
                 yield trace
         for function in self._functions():
-            if function in walker.entered:
+            if function in walker.entered or function not in self._speaking:
                 continue
             try:
                 yield walker.function(function)
             except TooLarge:
                 continue
+
+    @cached_property
+    def _speaking(self) -> set[Function]:
+        """The functions with calls into Pallas in them, which alone are worth a walk."""
+        found: set[Function] = set()
+        for call in self.names.calls:
+            name = self.names.qualified(call.func)
+            if name == "functools.partial" and call.args:
+                name = self.names.qualified(call.args[0])
+            if name is not None and (name in _MAKERS or name.partition(".")[0] in _PALLAS):
+                found.update(self.names.enclosing(call))
+        return found
 
     def _functions(self) -> Iterator[Function]:
         """Functions of the module and of its classes, outer ones before those inside them."""
