@@ -20,7 +20,7 @@ from pallas_fix.rules.wgmma.typed import (
     python_number,
 )
 
-_DEPTH = 24
+_DEPTH = 48
 _STEPS = 4000
 
 
@@ -139,9 +139,6 @@ class Shapes(Operations):
         return elementwise(left, right, divides=isinstance(op, ast.Div))
 
     def _name(self, expr: ast.Name, known: Known) -> Typed:
-        folded = self._folded(expr)
-        if folded != UNKNOWN:
-            return folded
         match self._reaching.of(expr):
             case Assigned(value=value):
                 return self.of(value, known)
@@ -253,10 +250,15 @@ class Shapes(Operations):
             result = last.value
         arguments = function.args
         inner = dict(known)
-        for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        named = [*arguments.posonlyargs, *arguments.args]
+        missing: list[ast.expr | None] = [None] * (len(named) - len(arguments.defaults))
+        defaults = [*missing, *arguments.defaults, *arguments.kw_defaults]
+        for parameter, default in zip([*named, *arguments.kwonlyargs], defaults, strict=True):
             given = passed(expr, function, parameter.arg)
             if given is not None:
                 inner[function, parameter.arg] = self.of(given, known)
+            elif default is not None:
+                inner[function, parameter.arg] = self.of(default)
         return self.of(result, inner)
 
     def held(self, expr: ast.Attribute, base: ast.expr, known: Known) -> Typed:
