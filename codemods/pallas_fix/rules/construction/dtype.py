@@ -12,7 +12,7 @@ from pallas_fix.facts.values import Event, Ref, Trace
 from pallas_fix.rules.acc_code import ACC_DTYPES, Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.extent import ref_extent
-from pallas_fix.rules.construction.trouble import Made, Repair, Trouble
+from pallas_fix.rules.construction.trouble import Made, Repair, Trouble, shared_code
 from pallas_fix.rules.construction.written import within
 
 _FLOATS = ("float", "bfloat")
@@ -91,7 +91,12 @@ def _repair(module: Facts, made: Made, dtype: str) -> Repair | Reason:
         return written
     edits: list[Edit] = list(written)
     if dtype not in ACC_DTYPES:
-        edits.extend(_casts(module, made, dtype))
+        casts = dict(_casts(module, made, dtype))
+        reason = shared_code(module, made, casts)
+        if reason is not None:
+            return reason
+        for cast in casts.values():
+            edits.extend(cast)
     return Repair(tuple(edits))
 
 
@@ -114,7 +119,7 @@ def _in_place(module: Facts, allocation: Allocation, dtype: str) -> list[Edit] |
     return [Replace(module.span(struct), writer.code(text)), *writer.imports]
 
 
-def _casts(module: Facts, made: Made, dtype: str) -> Iterator[Edit]:
+def _casts(module: Facts, made: Made, dtype: str) -> Iterator[tuple[ast.AST, list[Edit]]]:
     """Bring each value that leaves the accumulator to the dtype that its author expects."""
     done: set[ast.AST] = set()
     for trace, event in made.events("pop", "load"):
@@ -130,8 +135,8 @@ def _casts(module: Facts, made: Made, dtype: str) -> Iterator[Edit]:
             if target is not None and target.dtype == "float32" and target.sure:
                 continue
         text, imports = _target(module, node, store, dtype)
-        yield Replace(module.span(node), Code(f"$value{text}", {"value": module.span(node)}))
-        yield from imports
+        edit = Replace(module.span(node), Code(f"$value{text}", {"value": module.span(node)}))
+        yield node, [edit, *imports]
 
 
 def _target(

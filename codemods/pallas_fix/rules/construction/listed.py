@@ -13,7 +13,7 @@ from pallas_fix.facts import Facts
 from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.extent import is_python_index
-from pallas_fix.rules.construction.trouble import Made, Repair, view_node
+from pallas_fix.rules.construction.trouble import Made, Repair, shared_code, view_node
 from pallas_fix.rules.construction.written import COLUMNS, last_dimensions
 
 
@@ -24,6 +24,7 @@ def listed(module: Facts, made: Made, dims: tuple[int | None, ...]) -> Repair | 
         return _refused("it is used as a whole, or through more than one index")
     edits: list[Edit] = []
     done: set[ast.AST] = set()
+    uses = {event.node for _, event in made.events("acc", "pop")}
     for _, event in made.events("acc", "pop", "load", "store", "update", "escape"):
         where = f"line {module.span(event.node).line}"
         view = view_node(event)
@@ -42,7 +43,7 @@ def listed(module: Facts, made: Made, dims: tuple[int | None, ...]) -> Repair | 
     allocated = _allocated(module, made, count)
     if isinstance(allocated, Reason):
         return allocated
-    return Repair((*allocated, *edits))
+    return shared_code(module, made, uses) or Repair((*allocated, *edits))
 
 
 def _allocated(module: Facts, made: Made, count: int) -> list[Edit] | Reason:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pallas_fix.edits import Edit, Fix
@@ -79,6 +79,27 @@ def accumulators(module: Facts) -> list[Made]:
 def view_node(event: Event) -> ast.expr | None:
     """The `acc.at[...]`, transform or `acc[...]` through which an event reaches its ref."""
     return event.how.node if isinstance(event.how, View | Loaded) else None
+
+
+def shared_code(module: Facts, made: Made, nodes: Collection[ast.AST]) -> Reason | None:
+    """Why uses cannot change: refs of another shape or dtype pass through the same code."""
+    own = {ref for _, ref in made.refs}
+    shape = module.constants.shape(made.allocation.shape)
+    dtype = module.constants.dtype(made.allocation.dtype)
+    for trace in module.traces:
+        for event in trace.root.events():
+            ref = event.ref
+            if event.node not in nodes or ref is None or ref in own:
+                continue
+            other = ref.allocation
+            alike = other is not None and module.constants.shape(other.shape) == shape
+            if other is None or not alike or module.constants.dtype(other.dtype) != dtype:
+                return Reason(
+                    "shared-code",
+                    f"line {module.span(event.node).line} also runs with a ref of another kind",
+                    "give the accumulator a helper function of its own",
+                )
+    return None
 
 
 def imports(module: Facts, *packages: str) -> bool:

@@ -11,7 +11,7 @@ from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.dtype import stored_in
 from pallas_fix.rules.construction.extent import ref_extent
-from pallas_fix.rules.construction.trouble import Made, Repair, view_node
+from pallas_fix.rules.construction.trouble import Made, Repair, shared_code, view_node
 from pallas_fix.rules.construction.written import COLUMNS, last_dimensions, write_shape
 
 _MXU = ("acc", "pop")
@@ -27,6 +27,7 @@ def without_units(module: Facts, made: Made, units: int) -> Repair | Reason:
     if isinstance(edits, Reason):
         return edits
     done: set[ast.AST] = set()
+    edited: set[ast.AST] = set()
     certain = True
     for trace, event in made.events("acc", "pop", "load", "store", "update", "escape"):
         if event.kind not in _MXU:
@@ -39,13 +40,15 @@ def without_units(module: Facts, made: Made, units: int) -> Repair | Reason:
             if popped is not None:
                 certain = certain and popped.certain
                 edits.extend(popped.edits)
+                edited |= {event.node} if popped.edits else set()
             continue
         view = view_node(event)
         if not isinstance(view, ast.Subscript) or not _is_first(module, view, units):
             return _not_followed(module, event)
         base = view.value.value if isinstance(view.value, ast.Attribute) else view.value
         edits.append(Replace(module.span(view), Code("$r", {"r": module.span(base)})))
-    return Repair(tuple(edits), certain)
+        edited.add(event.node)
+    return shared_code(module, made, edited) or Repair(tuple(edits), certain)
 
 
 def _popped(module: Facts, trace: Trace, event: Event, units: int) -> Repair:
