@@ -54,17 +54,16 @@ def settle(
             what = f"internal error while verifying ({error}), left alone; --no-verify goes on"
             raise SourceError(source.path, None, what, traceback.format_exc()) from error
 
-    def may_write(finding: Finding, verdict: Verdict) -> bool:
-        messages = rules[finding.code].messages
-        return _may_write(finding, verdict, messages, unverified)
+    def wanted(finding: Finding, verdict: Verdict) -> bool:
+        return may_write(finding, verdict, rules[finding.code].messages, unverified)
 
-    decision = Decider(task.fixed, verify, may_write, examined.outcome).decide()
+    decision = Decider(task.fixed, verify, wanted, examined.outcome).decide()
     teller = _Teller(task, decision, verification, rules)
     problems = tuple(verification.problems(source)) if verification else ()
     return Settled(decision.outcome.text, teller.entries(), problems)
 
 
-def _may_write(
+def may_write(
     finding: Finding, verdict: Verdict, messages: Sequence[str], unverified: bool
 ) -> bool:
     """DESIGN, "What may be written": certain unless refuted, plausible where it was shown."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from pallas_fix.config import Config
 from pallas_fix.files import Source, SourceError
 from pallas_fix.rules.base import Finding, Rule
-from pallas_fix.verify.cases import Case, CaseError, declared_cases
+from pallas_fix.verify.cases import MODULE, Case, CaseError, declared_cases
 from pallas_fix.verify.verdict import CaseResult, Stage, Verdict
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Verification:
 
         functions = {name for finding in applied if finding.fix for name in finding.fix.functions}
         results = self._climb(source, after, self.cases(source))
-        missed = functions.difference(*(result.entered for result in results))
+        missed = functions.difference({MODULE}, *(result.entered for result in results))
         if missed:
             derived = _derived(source, missed)
             results += self._climb(source, after, derived)
@@ -143,7 +143,7 @@ def _derived(source: Source, functions: set[str]) -> list[Case]:
 
 def _defines(text: str, entry: str) -> bool:
     name = re.escape(entry.partition(".")[0])
-    return entry == "<module>" or bool(
+    return entry == MODULE or bool(
         re.search(rf"^(?:async\s+def|def|class)\s+{name}\b|^{name}\s*[:=]", text, re.MULTILINE)
     )
 
