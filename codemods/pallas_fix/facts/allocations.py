@@ -166,6 +166,8 @@ class Allocations:
                 return tuple(
                     replace(slot, shared=count != 1) for _ in range(count) for slot in inner
                 )
+            case ast.ListComp(elt=element, generators=[generator]) if not generator.ifs:
+                return self._repeated(element, node, generator)
             case ast.Call(func=func, args=[], keywords=[]):
                 return self._slots(self.returned(self._names.definition(func)), depth + 1)
             case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
@@ -174,6 +176,19 @@ class Allocations:
                 return tuple(self.slot(k.value, node, k.arg) for k in keywords)
             case _:
                 return None
+
+    def _repeated(
+        self, element: ast.expr, node: ast.expr, generator: ast.comprehension
+    ) -> tuple[Slot, ...] | None:
+        """The slots of `[x for _ in range(n)]`."""
+        over = generator.iter
+        plain = isinstance(over, ast.Call) and isinstance(over.func, ast.Name)
+        if not isinstance(over, ast.Call) or not plain or len(over.args) != 1:
+            return None
+        count = self._constants.fold(over.args[0])
+        if ast.unparse(over.func) != "range" or not isinstance(count, int) or count > 64:
+            return None
+        return tuple(replace(self.slot(element, node), shared=count != 1) for _ in range(count))
 
     def _dict(
         self, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr]

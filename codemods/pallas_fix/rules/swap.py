@@ -79,11 +79,17 @@ def _swap_repeated(module: Facts, items: Sequence[Placed]) -> list[Edit] | Reaso
     first = items[0].ref
     if first.slot is None or first.allocation is None:
         return refused
-    repeated = module.names.parent[first.slot.container]
-    single = isinstance(first.slot.container, ast.List) and len(first.slot.container.elts) == 1
-    if not isinstance(repeated, ast.BinOp) or not single:
+    container = first.slot.container
+    repeated = module.names.parent[container]
+    single = isinstance(container, ast.List) and len(container.elts) == 1
+    if isinstance(container, ast.ListComp):
+        repeated = container
+    elif not single:
         return refused
-    if module.constants.fold(repeated.right) != len({item.ref for item in items}):
+    if not isinstance(repeated, ast.BinOp | ast.ListComp) or not first.slot.shared:
+        return refused
+    slots = module.allocations.slots(repeated)
+    if slots is None or len(slots) != len({item.ref for item in items}):
         return refused
     writer = Writer(module, repeated)
     text = writer.accumulator(first.allocation, tuple(_single(item) for item in items))
