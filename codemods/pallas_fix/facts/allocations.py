@@ -135,7 +135,7 @@ class Allocations:
 
     def _nested(self, element: ast.expr) -> tuple[Slot, ...] | None:
         node = self._constants.origin(element)
-        nested = isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.BinOp)
+        nested = isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.BinOp | ast.ListComp)
         return self._slots(element, 4) if nested else None
 
     def _slots(self, expr: ast.expr | None, depth: int) -> tuple[Slot, ...] | None:
