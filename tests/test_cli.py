@@ -148,7 +148,7 @@ class TestApply:
         assert {name: Path(name).read_bytes() for name in kept} == kept
 
     def test_bad_files_are_lines_and_the_rest_is_done(self, console: Console) -> None:
-        Path("a.py").write_bytes(b"# matmul_pop\nx = '\xe9'\n")
+        Path("a.py").write_bytes(b"# pallas matmul_pop\nx = '\xe9'\n")
         Path("b.py").write_bytes(BROKEN + b"def f(:\n")
         Path("c.py").write_bytes(BROKEN + b"x = " + b"-" * 100_000 + b"1\n")
         Path("k.py").write_bytes(BROKEN)
