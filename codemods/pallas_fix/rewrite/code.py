@@ -118,6 +118,8 @@ class _Filling(cst.CSTTransformer):
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
         part = self._part(original_node)
+        if isinstance(part, IndexList) and not isinstance(self._ancestors[-1], cst.Index):
+            part = _as_tuple(part)
         if not isinstance(part, cst.BaseExpression) or isinstance(part, cst.StarredElement):
             return updated_node
         if self._ancestors[-1] is self._root:
@@ -194,11 +196,22 @@ class _Filling(cst.CSTTransformer):
         return self._resolve(self._code.parts[match[1]]) if match else None
 
 
+def _as_tuple(part: IndexList) -> cst.Tuple | None:
+    """An index list as an expression, if there is no slice in it."""
+    elements = [
+        cst.Element(element.slice.value, element.comma)
+        for element in part.subscript.slice
+        if isinstance(element.slice, cst.Index) and element.slice.star is None
+    ]
+    return cst.Tuple(elements) if len(elements) == len(part.subscript.slice) else None
+
+
 def requoted(string: cst.FormattedString) -> cst.FormattedString:
-    """An f-string in quotes that Python 3.11 takes around the code inside it.
+    """An f-string in quotes, and with spaces, that Python 3.11 takes around the code inside it.
 
     Raises NotFound where there are none.
     """
+    string = string.with_changes(parts=[_apart(part) for part in string.parts])
     code = "".join(
         code_of(part) for part in string.parts if isinstance(part, cst.FormattedStringExpression)
     )
@@ -210,6 +223,13 @@ def requoted(string: cst.FormattedString) -> cst.FormattedString:
             prefix = string.start.removesuffix(string.end)
             return string.with_changes(start=prefix + quote, end=quote)
     raise NotFound("the code does not fit into an f-string")
+
+
+def _apart(part: cst.BaseFormattedStringContent) -> cst.BaseFormattedStringContent:
+    """A brace that begins an expression needs a space, or two braces are one of the text."""
+    if isinstance(part, cst.FormattedStringExpression) and code_of(part)[1] == "{":
+        return part.with_changes(whitespace_before_expression=cst.SimpleWhitespace(" "))
+    return part
 
 
 def _closes(quote: str, code: str) -> bool:

@@ -103,10 +103,9 @@ def breaks_lines(expression: cst.BaseExpression) -> bool:
     if "\n" not in code and "\r" not in code:
         return False
     try:
-        ast.parse(code, mode="eval")
+        return len(ast.parse(code).body) > 1
     except SyntaxError:
         return True
-    return False
 
 
 def is_bracketed(ancestors: Iterable[cst.CSTNode]) -> bool:

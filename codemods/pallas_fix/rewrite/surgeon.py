@@ -41,6 +41,7 @@ from pallas_fix.rewrite.imports import missing
 from pallas_fix.rewrite.locate import Block, Function, IndexList, NotFound, Tree
 from pallas_fix.rewrite.parameters import with_parameters
 from pallas_fix.rewrite.parens import (
+    breaks_lines,
     code_of,
     fit,
     is_bracketed,
@@ -180,7 +181,8 @@ class Surgeon(cst.CSTTransformer):
         left = original.lpar[: len(original.lpar) - own]
         right = original.rpar[own:]
         bare = without_parens(new)
-        if left and (without_parens(original).lpar[own:] or not is_closed(bare)):
+        kept = without_parens(original).lpar[own:] or not is_closed(bare) or breaks_lines(bare)
+        if left and kept:
             return bare.with_changes(lpar=[*left, *bare.lpar], rpar=[*bare.rpar, *right])
         parent = self._tree.parents[original]
         bracketed = is_bracketed(self._tree.ancestors(original))
