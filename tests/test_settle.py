@@ -219,10 +219,14 @@ class TestHardware:
             "        return pl.pallas_call(functools.partial(k, n=1), out_shape=x)(x)\n",
             "outer(a=..., b=...)",
         ),
-        ("y = pl.pallas_call(k, out_shape=x)(x)\n", "k(r=...)"),
+        ("def run(x):\n    return launch(k)\n", "run(x=...)"),
+        ("y = pl.pallas_call(k, out_shape=x)(x)\n", "<module>()"),
+        ("launch(k)\n", "<module>()"),
+        ("", ""),
     ],
 )
 def test_the_line_to_paste(around: str, line: str) -> None:
     text = f"import functools\nfrom jax.experimental import pallas as pl\ndef k(r): ...\n{around}"
     found = Finding("TPU001", Span(3, 0, 3, 1), "m", Fix((), True, functions=("k",)), function="k")
-    assert case_line(Facts.parse(text, "k.py"), found, ()) == f"# pallas-fix: case {line}"
+    comment = f"# pallas-fix: case {line}" if line else ""
+    assert case_line(Facts.parse(text, "k.py"), found, ()) == comment

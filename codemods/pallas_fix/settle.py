@@ -160,7 +160,7 @@ def _why_shown(verdict: Verdict, case: bool, verified: bool) -> Reason:
             "run without --no-verify, or add --unverified to write it",
         )
     if verdict.level is Level.UNVERIFIED:
-        way_out = "declare a case" if case else "verify it by hand"
+        way_out = "declare a case" if case else "declare a case for what launches it"
         return Reason(
             "plausible",
             f"{what}, and nothing verified it: {verdict.evidence}",

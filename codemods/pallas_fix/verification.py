@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -151,25 +151,41 @@ def _defines(text: str, entry: str) -> bool:
 def case_line(module: Facts, finding: Finding, targets: Sequence[str]) -> str:
     """The comment that would have a fix verified: its entry, with `...` for what is unknown.
 
-    The entry is the function around the launch whose kernel was fixed, else the function that
-    was fixed.
+    The entry is the function around the launch whose kernel was fixed, else the first one that
+    mentions what was fixed, else the top-level code that does. Empty where there is none.
     """
-    fixed = {finding.function, *(finding.fix.functions if finding.fix else ())}
-    names = {name.rpartition(".")[2] for name in fixed} | {name.partition(".")[0] for name in fixed}
-    functions = {node.name: node for node in module.tree.body if isinstance(node, ast.FunctionDef)}
-    entry: ast.FunctionDef | None = None
-    for launch in module.launches:
-        kernel = {node.id for node in ast.walk(launch.call) if isinstance(node, ast.Name)}
-        owner = module.names.scope(launch.call).qualname.partition(".")[0]
-        if (owner in names or kernel & names) and owner in functions:
-            entry = functions[owner]
-            break
-    if entry is None:
-        entry = next((functions[name] for name in sorted(names) if name in functions), None)
-    if entry is None:
+    fixed = {finding.function, *(finding.fix.functions if finding.fix else ())} - {MODULE}
+    names = {part for name in fixed for part in (name.partition(".")[0], name.rpartition(".")[2])}
+    launches = {launch.call for launch in module.launches}
+    ranked = sorted(
+        (rank, number)
+        for number, statement in enumerate(module.tree.body)
+        if (rank := _rank(statement, names, launches)) is not None
+    )
+    if not ranked:
         return ""
     where = f" @ {', '.join(targets)}" if targets else ""
-    return f"# pallas-fix: case {entry.name}({', '.join(_parameters(entry))}){where}"
+    entry = module.tree.body[ranked[0][1]]
+    if isinstance(entry, ast.FunctionDef):
+        return f"# pallas-fix: case {entry.name}({', '.join(_parameters(entry))}){where}"
+    return f"# pallas-fix: case {MODULE}(){where}"
+
+
+def _rank(
+    statement: ast.stmt, names: Collection[str], launches: Collection[ast.Call]
+) -> int | None:
+    """How good an entry a top-level statement is, 0 being the best; None if it is none."""
+    if isinstance(statement, ast.ClassDef | ast.Import | ast.ImportFrom):
+        return None
+    own = isinstance(statement, ast.FunctionDef) and statement.name in names
+    nodes = list(ast.walk(statement))
+    mentioned = any(isinstance(node, ast.Name) and node.id in names for node in nodes)
+    launching = any(isinstance(node, ast.Call) and node in launches for node in nodes)
+    if launching and (own or mentioned):
+        return 0
+    if own or not mentioned:
+        return None
+    return 1 if isinstance(statement, ast.FunctionDef) else 2
 
 
 def _parameters(function: ast.FunctionDef) -> Iterator[str]:

@@ -139,7 +139,8 @@ class _Writer:
         yield account.hardware
 
     def _styled(self, words: str, *, fg: str | None = None, bold: bool | None = None) -> str:
-        return click.style(words, fg=fg, bold=bold) if self.look.colour else words
+        plain = not self.look.colour or (fg is None and bold is None)
+        return words if plain else click.style(words, fg=fg, bold=bold)
 
     def _wrapped(self, head: str, words: str) -> Iterator[str]:
         """`head` and `words`, broken at the width of the terminal and indented below."""
