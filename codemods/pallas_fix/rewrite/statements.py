@@ -83,7 +83,9 @@ def rebuilt(
         footer = [] if takes_footer else footer
     body = [piece.line for piece in pieces]
     if isinstance(updated, cst.Module):
-        return updated.with_changes(body=body, footer=footer)
+        empty = not (body or footer or updated.header)
+        ends = updated.has_trailing_newline and not empty
+        return updated.with_changes(body=body, footer=footer, has_trailing_newline=ends)
     if isinstance(updated, cst.IndentedBlock):
         return updated.with_changes(body=body or [_pass()], footer=footer)
     return _suite(updated, pieces, bool(scopes))
