@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -117,6 +118,9 @@ def _pass(
         after = _State.of(rewritten.text, path, rules)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise _Bug(f"{_codes(made)}: the result does not parse: {_shown(error)}") from None
+    refused = _refused(after.facts)
+    if refused and not _refused(before.facts):
+        raise _Bug(f"{_codes(made)}: the result does not compile: {refused}")
     edits = [edit for number in rewritten.applied for edit in wanted[number][1].edits]
     lost = _lost(before.facts, after.facts, edits)
     if lost:
@@ -144,6 +148,19 @@ def _lost(before: Facts, after: Facts, edits: Sequence[Edit]) -> str:
     return ""
 
 
+def _refused(facts: Facts) -> str:
+    """What the compiler says of a module that parses (`break` outside of a loop); empty if nothing.
+
+    No code is run.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            compile(facts.text.removeprefix("\ufeff"), facts.path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        return _shown(error)
+    return ""
+
+
 def _imports(facts: Facts, without: Sequence[Span]) -> Iterator[str]:
     """Every import of a module, but for those in some spans."""
     for node in ast.walk(facts.tree):
@@ -154,7 +171,7 @@ def _imports(facts: Facts, without: Sequence[Span]) -> Iterator[str]:
         module = ""
         if isinstance(node, ast.ImportFrom):
             module = f"{'.' * node.level}{node.module or ''}: "
-        yield from (f"{module}{alias.name} as {alias.asname}" for alias in node.names)
+        yield from (f"{module}{alias.name} as {alias.asname or alias.name}" for alias in node.names)
 
 
 def _meet(one: Span, other: Span) -> bool:
