@@ -45,6 +45,16 @@ class Launch:
         """True where the launch decorates its kernel."""
         return isinstance(self.kernel, ast.FunctionDef)
 
+    @property
+    def repeats(self) -> bool:
+        """True where the kernel may run more than once for a launch: over a grid.
+
+        A grid may hide in `**options`, or in a grid spec that is not written out here.
+        """
+        keywords = {keyword.arg for keyword in self.call.keywords}
+        hidden = None in keywords or ("grid_spec" in keywords and self.scratch_owner is self.call)
+        return hidden or self.grid is not None
+
 
 class Launches:
     """Finds the launches of one module."""

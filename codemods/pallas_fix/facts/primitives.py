@@ -46,7 +46,7 @@ def _load(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
     held = walker.eval(argument(expr, 0, "ref"), frame)
     ref = _ref(held)
     plain = isinstance(held, Ref) or (isinstance(held, View) and held.whole)
-    whole = plain and len(expr.args) < 2
+    whole = plain and len(expr.args) < 2 and not _masked(expr)
     if ref is not None:
         walker.emit("load", expr, ref, how=held, whole=whole, call=expr)
         return Loaded(ref, expr, whole)
@@ -59,8 +59,13 @@ def _store(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
     walker.eval(value, frame)
     ref = _ref(held)
     if ref is not None:
-        walker.emit("store", expr, ref, how=held, value=value, call=expr)
+        whole = not _masked(expr)
+        walker.emit("store", expr, ref, how=held, value=value, whole=whole, call=expr)
     return OTHER
+
+
+def _masked(expr: ast.Call) -> bool:
+    return any(keyword.arg == "mask" for keyword in expr.keywords)
 
 
 def _wgmma(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:

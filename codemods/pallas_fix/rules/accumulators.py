@@ -18,7 +18,7 @@ from pallas_fix.rules.relocate import relocate
 from pallas_fix.rules.scoping import Placed, unique
 from pallas_fix.rules.spread import spread
 from pallas_fix.rules.swap import swap
-from pallas_fix.rules.uses import UseEdits, use_edits
+from pallas_fix.rules.uses import use_edits
 from pallas_fix.targets import TARGETS
 
 _ENTRIES = 128
@@ -108,7 +108,7 @@ def _instead(
     uses = use_edits(module, lives, narrows.pop())
     if isinstance(uses, Reason):
         return uses
-    reason = _foreign(module, uses, [one.ref for one in lives])
+    reason = _foreign(module, uses.nodes, [one.ref for one in lives])
     if reason is not None:
         return reason
     gone = [edit.span for edit in uses.edits if isinstance(edit, RemoveStatement)]
@@ -140,6 +140,11 @@ def _beside(module: Facts, lives: Sequence[Life], placed: Sequence[Placed]) -> R
             "several sums that outlive their accumulators share code",
             "repair them one by one: pop after each accumulation and add to the VMEM ref",
         )
+    reason = _foreign(
+        module, {e.node for e in lives[0].uses("acc", "pop")}, [p.ref for p in placed]
+    )
+    if reason is not None:
+        return reason
     made = outlive(module, lives[0], index)
     if isinstance(made, Reason):
         return made
@@ -163,15 +168,15 @@ def _is_acc(ref: Ref) -> bool:
     return ref.space == "pltpu.ACC"
 
 
-def _foreign(module: Facts, uses: UseEdits, refs: Sequence[Ref]) -> Reason | None:
+def _foreign(module: Facts, nodes: set[ast.AST], refs: Sequence[Ref]) -> Reason | None:
     """Why uses cannot change: other refs pass through the same code."""
     for trace in module.traces:
         for event in trace.root.events():
-            if event.node in uses.nodes and event.ref is not None and event.ref not in refs:
+            if event.node in nodes and event.ref is not None and event.ref not in refs:
                 line = module.span(event.node).line
                 return Reason(
                     "shared-code",
-                    f"line {line} also runs with a ref that is no accumulator",
+                    f"line {line} also runs with another ref, which must stay as it is",
                     "give the accumulator a helper function of its own",
                 )
     return None

@@ -15,6 +15,7 @@ from pallas_fix.facts import Facts
 from pallas_fix.facts.indexing import is_zero
 from pallas_fix.facts.values import Event, Loaded, Ref, Region, Trace, View
 from pallas_fix.rules.base import Reason
+from pallas_fix.rules.order import alternatives, exhaustive, waits
 
 _MXU = ("acc", "pop")
 
@@ -71,8 +72,9 @@ def life(module: Facts, trace: Trace, ref: Ref) -> Life | Reason:
             return reason
     walk = _Walk(module, found)
     end = walk.region(trace.root, State.ZERO)
-    if ref.kind in ("scratch", "operand") and trace.launch and trace.launch.grid is not None:
-        walk.region(trace.root, State.ZERO if end is State.ZERO else State.TAKEN)
+    if ref.kind in ("scratch", "operand") and trace.launch and trace.launch.repeats:
+        end = walk.region(trace.root, State.ZERO if end is State.ZERO else State.TAKEN)
+    walk.leave(end)
     return found
 
 
@@ -120,17 +122,38 @@ class _Walk:
         if region.kind == "loop":
             once = self._items(region, state)
             return _merge(state, self._items(region, _merge(state, once)))
-        after = self._items(region, state)
-        return _merge(state, after) if region.kind == "branch" else after
+        if self._creates(region):
+            # A new ref each time: what matters is that the last one left nothing behind.
+            state = State.ZERO if state in (State.ZERO, State.TAKEN) else State.MIXED
+            state = self._items(region, state)
+            self.leave(state)
+            return state
+        return self._items(region, state)
+
+    def leave(self, state: State) -> None:
+        """The end of a ref: an accumulator that still holds a sum hands it to the next one."""
+        read = any(event.kind in ("load", "pop") for event in self._life.events)
+        if self._life.ref.kind != "param" and read and state in (State.SUM, State.MIXED):
+            self._stop("it is not read on every path, and an accumulator must be left empty")
+
+    def _creates(self, region: Region) -> bool:
+        slot = self._life.ref.slot
+        scoped = self._life.ref.kind == "scoped" and slot is not None
+        return scoped and region.kind == "body" and region.at is (slot and slot.container)
 
     def _items(self, region: Region, state: State) -> State:
-        for item in region.items:
-            if isinstance(item, Region):
-                if any(event.ref is self._life.ref for event in item.events()):
-                    self._settle()
-                state = self.region(item, state)
-            elif item in self._life.events:
-                state = self._event(item, state)
+        for item in alternatives(region.items):
+            if isinstance(item, Event):
+                state = self._event(item, state) if item in self._life.events else state
+                continue
+            if any(event.ref is self._life.ref for one in item for event in one.events()):
+                self._settle()
+            ends = [self.region(one, state) for one in item]
+            if item[0].kind == "branch" and not exhaustive(item):
+                ends.append(state)
+            state = ends[0]
+            for end in ends[1:]:
+                state = _merge(state, end)
         self._settle()
         return state
 
@@ -167,6 +190,8 @@ class _Walk:
         if state in (State.TAKEN, State.MIXED):
             self._stop("it is read at a place that the accumulation may not have reached")
         if self._pending:
+            if not all(waits(self._module, fold.node, event.node) for fold in self._pending):
+                self._stop("a value is added to it in the middle")
             self._life.folds[event.node] = list(self._pending)
             self._pending.clear()
         self._note(event, action)

@@ -16,6 +16,7 @@ from pallas_fix.facts import Facts
 from pallas_fix.facts.constants import UNKNOWN, Value
 from pallas_fix.facts.values import Event, Ref, Region, Trace
 from pallas_fix.rules.base import Reason
+from pallas_fix.rules.order import alternatives
 
 MXUS = 2
 """MXUs of a TPU7x core (`num_mxus` in jax/_src/tpu_info.py)."""
@@ -163,7 +164,7 @@ class _Flow:
 
     def run(self, items: Iterable[Event | Region], state: _State) -> _State:
         """The state after `items`, from the state before them."""
-        for group in _alternatives(items):
+        for group in alternatives(items):
             if isinstance(group, Event):
                 self._event(group, state)
             elif len(group) > 1:
@@ -229,21 +230,3 @@ def _fits(push: Event, register: int | None, mxu: Value) -> bool:
     right_register = register is None or pushed is None or pushed == register
     right_mxu = mxu is UNKNOWN or push.mxu is UNKNOWN or push.mxu == mxu
     return right_register and right_mxu
-
-
-def _alternatives(items: Iterable[Event | Region]) -> Iterator[Event | list[Region]]:
-    """Events and regions in order; the branches of one condition, of which one runs, together."""
-    group: list[Region] = []
-    for item in items:
-        joins = isinstance(item, Region) and item.kind == "branch"
-        if group and not (joins and isinstance(item, Region) and item.node is group[0].node):
-            yield group
-            group = []
-        if isinstance(item, Event):
-            yield item
-        elif joins:
-            group.append(item)
-        else:
-            yield [item]
-    if group:
-        yield group

@@ -16,11 +16,13 @@ from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
 from pallas_fix.facts.indexing import is_zero
 from pallas_fix.facts.names import Function
-from pallas_fix.facts.values import Event, GridTest, Region
-from pallas_fix.rules.acc_code import Writer, narrow
+from pallas_fix.facts.values import Event, Region
+from pallas_fix.rules.acc_code import ACC_DTYPES, Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.liveness import Life
-from pallas_fix.rules.scoping import scope_edit, unique, unscopable
+from pallas_fix.rules.order import deferred
+from pallas_fix.rules.popped import zeroed_pops
+from pallas_fix.rules.scoping import own, scope_edit, unique, unscopable
 
 BOUND = (
     "each accumulation is rounded to float32 once more: relative to the sum of the absolute "
@@ -50,10 +52,32 @@ def outlive(module: Facts, life: Life, index: int) -> Outlived | Reason:
     inside = all(_within(module, node, home) for node in (*flushes, *(e.node for e in accs)))
     if not inside or not flushes:
         return _unclear("a function outside the kernel accumulates into it")
-    reason = unscopable(module, home, ())
+    reason = unscopable(module, home, ()) or _leaving(module, flushes)
     if reason is not None:
         return reason
+    if not _named(module, life, home):
+        return _unclear("the kernel does not take it as a parameter of its own")
     return _edits(module, life, index, home, flushes)
+
+
+def _named(module: Facts, life: Life, home: ast.FunctionDef) -> bool:
+    """True where the name of the ref means the ref all over its function."""
+    base, _, _ = life.ref.name.partition("[")
+    bindings = module.names.scopes[home].bindings.get(base, [])
+    return len(bindings) == 1
+
+
+def _leaving(module: Facts, flushes: list[ast.stmt]) -> Reason | None:
+    """Why nothing can be put behind a statement: it may leave the function."""
+    for statement in flushes:
+        if any(isinstance(node, ast.Return) for node in own(statement)):
+            return Reason(
+                "returns-accumulation",
+                f"line {module.span(statement).line} returns where it accumulates, so that nothing "
+                "can be added to the ref after it",
+                "make the accumulation a statement of its own",
+            )
+    return None
 
 
 def _edits(
@@ -63,7 +87,7 @@ def _edits(
     start = _start(module, life, flushes, home)
     if isinstance(start, Reason):
         return start
-    overwrite, edits = start
+    overwrite, edits, restarts = start
     acc = module.names.fresh("acc")
     writer = Writer(module, home.body[0])
     for event in life.uses("acc"):
@@ -71,47 +95,77 @@ def _edits(
         given = argument(call, 0, "acc") if call is not None else None
         if given is not None:
             edits.append(Replace(module.span(given), Code(acc)))
+    cleared = set() if restarts else zeroed_pops(life)
     for event in life.uses("pop"):
         edits.append(Replace(module.span(event.node), Code(f"{name}[...]")))
+        if event.node in cleared:
+            statement = module.names.statement(event.node)
+            if not isinstance(statement, ast.Assign | ast.Expr) or deferred(module, event.node):
+                return _unclear("the value that is popped from it is used in the middle of code")
+            zeros = Code(f"{name}[...] = {writer.name('jnp.zeros_like')}({name})")
+            edits.append(InsertAfter(module.span(statement), zeros))
     pop = f"{writer.name('pltpu.matmul_pop')}({acc})"
-    wide = ref.allocation is not None and narrow(module, ref.allocation) is None
+    dtype = module.constants.dtype(ref.allocation.dtype) if ref.allocation else None
     if overwrite:
         text = f"{name}[...] = {pop}.astype({name}.dtype)"
-    elif wide and ref.allocation is not None and ref.allocation.dtype is not None:
+    elif dtype in ACC_DTYPES:
         text = f"{name}[...] += {pop}"
     else:
         text = f"{name}[...] = ({name}[...] + {pop}).astype({name}.dtype)"
     for statement in flushes:
         edits.append(InsertAfter(module.span(statement), Code(text)))
-    types = f"{writer.name('pltpu.ACC')}({index})({name}.shape, {writer.name('jnp.float32')})"
+    types = _types(module, life, index, home, writer)
+    if isinstance(types, Reason):
+        return types
     edits.append(scope_edit(module, home, [acc], types, writer))
     edits.extend(writer.imports)
     return Outlived(unique(edits), None if overwrite else BOUND)
 
 
+def _types(
+    module: Facts, life: Life, index: int, home: ast.FunctionDef, writer: Writer
+) -> str | Reason:
+    """The type of the accumulator, for the end of the function, where only its parameters are."""
+    ref = life.ref
+    if _is_parameter(module, life, home):
+        allocation = ref.allocation
+        dtype = module.constants.dtype(allocation.dtype) if allocation is not None else None
+        wide = dtype if dtype in ACC_DTYPES else "float32"
+        shape = f"{ref.name}.shape"
+        return f"{writer.name('pltpu.ACC')}({index})({shape}, {writer.name(f'jnp.{wide}')})"
+    if ref.allocation is None:
+        return _unclear("the kernel does not take it as a parameter of its own")
+    return writer.accumulator(ref.allocation, index)
+
+
 def _start(
     module: Facts, life: Life, flushes: list[ast.stmt], home: ast.FunctionDef
-) -> tuple[bool, list[Edit]] | Reason:
-    """Whether the first accumulation may overwrite the ref, with the edits for its start."""
+) -> tuple[bool, list[Edit], bool] | Reason:
+    """Whether the first accumulation may overwrite the ref, with the edits for its start.
+
+    The last part says whether these edits zero the ref after each of its pops.
+    """
     stores = life.uses("store")
     zeros = [event for event in stores if is_zero(event.value, module.names)]
     if life.ref.kind == "operand" and not life.uses("load", "update", "pop"):
         once = len(flushes) == 1 and not _repeated(life.trace.root, flushes[0], module)
         if once and not life.obstacle and len(zeros) == len(stores) and _one_step(module, life):
-            return True, [RemoveStatement(module.span(event.node)) for event in zeros]
+            return True, [RemoveStatement(module.span(event.node)) for event in zeros], False
     if stores:
-        return False, []
-    tests = [_test(life.trace.root, event) for event in life.uses("pop")]
-    last = [test for test in tests if test is not None and test.edge == "last"]
-    if tests and len(last) == len(tests):
-        axis = last[0].axis
+        return False, [], False
+    axes = {_last_axes(life.trace.root, event) for event in life.uses("pop")}
+    found = axes.pop() if len(axes) == 1 else None
+    if (found or _fresh(life)) and _is_parameter(module, life, home):
         writer = Writer(module, home.body[0])
         name = life.ref.name
-        text = (
-            f"@{writer.name('pl.when')}({writer.name('pl.program_id')}({axis}) == 0)\n"
-            f"def _():\n    {name}[...] = {writer.name('jnp.zeros_like')}({name})"
-        )
-        return False, [InsertFirst(module.span(home), Code(text)), *writer.imports]
+        text = f"{name}[...] = {writer.name('jnp.zeros_like')}({name})"
+        if found and not _fresh(life):
+            program = writer.name("pl.program_id")
+            tests = [f"{program}({axis}) == 0" for axis in found]
+            test = tests[0] if len(tests) == 1 else " & ".join(f"({one})" for one in tests)
+            text = f"@{writer.name('pl.when')}({test})\ndef _():\n    {text}"
+        first = InsertFirst(module.span(home), Code(text))
+        return False, [first, *writer.imports], not _fresh(life)
     return Reason(
         "never-initialised",
         f"nothing in the kernel gives {life.ref.name or 'the ref'} its first value, and it has to "
@@ -120,10 +174,22 @@ def _start(
     )
 
 
+def _fresh(life: Life) -> bool:
+    """True for a ref that begins anew each time its function runs."""
+    launch = life.trace.launch
+    once = life.ref.kind == "scratch" and launch is not None and not launch.repeats
+    return once or life.ref.kind == "scoped"
+
+
+def _is_parameter(module: Facts, life: Life, home: ast.FunctionDef) -> bool:
+    base, _, _ = life.ref.name.partition("[")
+    return module.names.scopes[home].bindings[base][0].kind == "param"
+
+
 def _one_step(module: Facts, life: Life) -> bool:
     """True where the kernel runs once, so that no earlier step can have left a sum."""
     launch = life.trace.launch
-    if launch is None or launch.grid is None:
+    if launch is None or not launch.repeats:
         return launch is not None
     grid = module.constants.fold(launch.grid)
     return grid in (1, ()) or (isinstance(grid, tuple) and set(grid) == {1})
@@ -191,11 +257,14 @@ def _paths(
             yield from _paths(item, (*path, region))
 
 
-def _test(root: Region, event: Event) -> GridTest | None:
-    """The innermost test of the grid position around an event."""
+def _last_axes(root: Region, event: Event) -> tuple[int, ...] | None:
+    """The axes of the grid at whose last steps an event runs, if that is all it depends on."""
     for found, path in _paths(root):
         if found is event:
-            return next((r.test for r in reversed(path) if r.test is not None), None)
+            inner = [region for region in path if region.kind != "body"]
+            tests = [region.test for region in inner]
+            if all(test is not None and test.edge == "last" for test in tests):
+                return tuple(sorted({test.axis for test in tests if test is not None}))
     return None
 
 

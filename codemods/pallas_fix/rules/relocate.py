@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from pallas_fix.edits import (
     AddParameter,
@@ -25,29 +26,69 @@ from pallas_fix.rules.base import Reason
 from pallas_fix.rules.scoping import Placed, scope_edit, unique, unknown_allocation, unscopable
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The entries that leave the scratch list of one launch, by position (`tops`)."""
+
+    launch: Launch
+    items: list[Placed]
+    tops: dict[int, Slot]
+
+
 def relocate(module: Facts, placed: Sequence[Placed]) -> list[Edit] | Reason:
     """Take scratch entries out of their launches, and give the kernels accumulators instead."""
     edits: list[Edit] = []
-    scoped: set[Function] = set()
+    kernels: dict[Function, list[Move]] = {}
     for launch, items in _by_launch(placed):
         tops = _top_slots(launch, items)
         if isinstance(tops, Reason):
             return tops
-        removed = _remove(module, launch, tops)
+        move = Move(launch, items, tops)
+        kernels.setdefault(items[0].trace.function, []).append(move)
+    moves = [move for found in kernels.values() for move in found]
+    for move in moves:
+        removed = _remove(module, move, moves)
         if isinstance(removed, Reason):
             return removed
         edits.extend(removed)
-        around = _around(module, launch, items, tops)
-        if isinstance(around, list):
-            edits.extend(around)
-            continue
-        if items[0].trace.function not in scoped:
-            scoped.add(items[0].trace.function)
-            body = _body(module, launch, items, tops, placed)
-            if isinstance(body, Reason):
-                return body
-            edits.extend(body)
+    for found in kernels.values():
+        made = _scoped(module, found)
+        if isinstance(made, Reason):
+            return made
+        edits.extend(made)
     return unique(edits)
+
+
+def _scoped(module: Facts, moves: list[Move]) -> list[Edit] | Reason:
+    """A scope around the kernel in each of its launches, or one in its body for all of them."""
+    around = [_around(module, move, moves) for move in moves]
+    edits = [edit for one in around if isinstance(one, list) for edit in one]
+    if all(isinstance(one, list) for one in around):
+        return edits
+    bodies = [_body(module, move, moves) for move in moves]
+    refused = next((body for body in bodies if isinstance(body, Reason)), None)
+    if refused is not None:
+        return refused
+    if any(_signature(module, move) != _signature(module, moves[0]) for move in moves):
+        return Reason(
+            "several-shapes",
+            "launches with accumulators of several shapes share the kernel",
+            "pass the accumulator's shape to the kernel (functools.partial), and wrap its body in "
+            "pl.run_scoped with a pltpu.ACC of that shape",
+        )
+    return bodies[0]
+
+
+def _signature(module: Facts, move: Move) -> list[object]:
+    """What the accumulators of a launch are, to be compared."""
+    found: list[object] = []
+    for item in move.items:
+        allocation = item.ref.allocation
+        shape = module.constants.shape(allocation.shape) if allocation is not None else None
+        known = shape is not None and None not in shape
+        node = allocation.node if allocation is not None else None
+        found.append((item.index, item.ref.name, shape if known else node))
+    return [sorted(move.tops), *found]
 
 
 def _by_launch(placed: Sequence[Placed]) -> Iterator[tuple[Launch, list[Placed]]]:
@@ -83,12 +124,27 @@ def _top_slots(launch: Launch, items: list[Placed]) -> dict[int, Slot] | Reason:
     return found
 
 
-def _remove(module: Facts, launch: Launch, tops: dict[int, Slot]) -> list[Edit] | Reason:
+def _remove(module: Facts, move: Move, moves: list[Move]) -> list[Edit] | Reason:
     """Edits that take entries out of the scratch list; an empty list goes away."""
+    launch, tops = move.launch, move.tops
     node = launch.scratch_node
     if node is None:
         return unknown_allocation()
-    if len(tops) == len(launch.scratch or ()):
+    same = [one.launch for one in moves if one.tops.keys() == tops.keys()]
+    whole = len(tops) == len(launch.scratch or ())
+    for other in module.launches:
+        if whole:
+            shared = other.scratch_owner is launch.scratch_owner
+        else:
+            containers = {id(slot.container) for slot in tops.values()}
+            shared = any(id(slot.container) in containers for slot in other.scratch or ())
+        if shared and other not in same:
+            return Reason(
+                "shared-scratch-list",
+                "launches of other kernels share the scratch list",
+                "give each launch its own list",
+            )
+    if whole:
         edits: list[Edit] = [RemoveArgument(module.span(launch.scratch_owner), module.span(node))]
         return edits
     edits = []
@@ -103,24 +159,12 @@ def _remove(module: Facts, launch: Launch, tops: dict[int, Slot]) -> list[Edit] 
             edits.append(RemoveArgument(module.span(slot.container), module.span(slot.element)))
         else:
             edits.append(RemoveElement(module.span(slot.container), module.span(slot.element)))
-    users = [
-        other
-        for other in module.launches
-        if any(s.container is t.container for s in other.scratch or () for t in tops.values())
-    ]
-    if len({other.call for other in users}) > 1:
-        return Reason(
-            "shared-scratch-list",
-            "several launches share the scratch list",
-            "give each launch its own list",
-        )
     return edits
 
 
-def _around(
-    module: Facts, launch: Launch, items: list[Placed], tops: dict[int, Slot]
-) -> list[Edit] | Reason:
+def _around(module: Facts, move: Move, moves: list[Move]) -> list[Edit] | Reason:
     """`pl.with_scoped(...)(kernel)` around the kernel, where its parameters allow that."""
+    launch, items, tops = move.launch, move.items, move.tops
     refused = Reason("no-wrapper", "pl.with_scoped does not fit here", "")
     kernel, trace = launch.kernel, items[0].trace
     if not isinstance(kernel, ast.expr) or next(module.names.enclosing(kernel), None) is None:
@@ -131,7 +175,9 @@ def _around(
     edits: list[Edit] = []
     if not keyed and not last:
         moved = _parameters(trace, launch, tops)
-        if moved is None or not _only_launched(module, trace, [launch]):
+        if moved is None or not _only_launched(module, trace, [one.launch for one in moves]):
+            return refused
+        if any(_parameters(trace, one.launch, one.tops) != moved for one in moves):
             return refused
         for name in moved:
             edits.append(RemoveParameter(module.span(trace.function), name))
@@ -145,6 +191,8 @@ def _around(
     edits.extend(writer.imports)
     # The wrapper is called `inner`; the kernel's own name stays in profiles.
     named = argument(launch.call, None, "name") is not None
+    if not named and any(keyword.arg is None for keyword in launch.call.keywords):
+        return refused
     if not named and isinstance(trace.function, ast.FunctionDef):
         shown = Code(f'"{trace.function.name}"')
         edits.append(SetKeyword(module.span(launch.call), "name", shown))
@@ -206,17 +254,12 @@ def _type(writer: Writer, slot: Slot, index: dict[int, Mxu]) -> str | Reason:
     return writer.accumulator(slot.allocation, index[id(slot)])
 
 
-def _body(
-    module: Facts,
-    launch: Launch,
-    items: list[Placed],
-    tops: dict[int, Slot],
-    placed: Sequence[Placed],
-) -> list[Edit] | Reason:
+def _body(module: Facts, move: Move, moves: list[Move]) -> list[Edit] | Reason:
     """`pl.run_scoped` in the body of the kernel, whose parameter goes away."""
+    launch, items, tops = move.launch, move.items, move.tops
     trace = items[0].trace
     function = trace.function
-    launches = [p.trace.launch for p in placed if p.trace.launch is not None]
+    launches = [one.launch for one in moves]
     keyed = [slot.key for slot in tops.values() if slot.key]
     names = list(map(str, keyed)) if keyed else _bound(trace, launch, tops)
     if names is None or not _only_launched(module, trace, launches):

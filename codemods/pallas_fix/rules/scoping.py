@@ -67,13 +67,17 @@ def unscopable(module: Facts, function: Function, names: Sequence[str]) -> Reaso
 
 
 def _returns(function: Function) -> bool:
-    def own(node: ast.AST) -> Iterator[ast.AST]:
-        for child in ast.iter_child_nodes(node):
-            if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                yield child
-                yield from own(child)
+    inside = (node for child in ast.iter_child_nodes(function) for node in own(child))
+    return any(isinstance(n, ast.Return) and n.value is not None for n in inside)
 
-    return any(isinstance(n, ast.Return) and n.value is not None for n in own(function))
+
+def own(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and what is inside it, without the functions in it."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from own(child)
 
 
 def unknown_allocation() -> Reason:

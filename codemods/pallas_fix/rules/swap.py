@@ -45,14 +45,21 @@ def _swap_one(module: Facts, items: Sequence[Placed]) -> list[Edit] | Reason:
             return unknown_allocation()
         top_level = next(module.names.enclosing(allocation.node), None) is None
         named = slot.element is not allocation.node
+        others = _others(module, items)
+        if others and not named:
+            return Reason(
+                "shared-allocation",
+                "the same expression also allocates a ref that is no accumulator",
+                "allocate the accumulator on its own",
+            )
         if top_level and not named:
             inner = _into_body(module, item)
             if isinstance(inner, Reason):
                 return inner
             edits.extend(inner)
             continue
-        if top_level or isinstance(item.index, tuple):
-            place = slot.element if top_level else allocation.node
+        if top_level or others or isinstance(item.index, tuple):
+            place = slot.element if top_level or others else allocation.node
             writer = Writer(module, place)
             text = writer.accumulator(allocation, item.index)
             if isinstance(text, Reason):
@@ -67,6 +74,17 @@ def _swap_one(module: Facts, items: Sequence[Placed]) -> list[Edit] | Reason:
                 edits.append(Replace(module.span(allocation.dtype), dtype))
         edits.extend(writer.imports)
     return edits
+
+
+def _others(module: Facts, items: Sequence[Placed]) -> bool:
+    """True where the allocation of these refs serves others, which must stay what they are."""
+    refs = [item.ref for item in items]
+    node = refs[0].allocation.node if refs[0].allocation is not None else None
+    return any(
+        ref.allocation is not None and ref.allocation.node is node and ref not in refs
+        for trace in module.traces
+        for ref in trace.refs
+    )
 
 
 def _swap_repeated(module: Facts, items: Sequence[Placed]) -> list[Edit] | Reason:

@@ -12,6 +12,7 @@ from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Event, Loaded, View
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.liveness import Action, Life
+from pallas_fix.rules.order import deferred, plain_calls
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 
@@ -137,7 +138,9 @@ def _bind(
 ) -> str | None:
     """Give the popped value a name before the statement that reads it first."""
     statement = module.names.statement(first)
-    if not isinstance(statement, _SIMPLE):
+    if not isinstance(statement, _SIMPLE) or deferred(module, first):
+        return None
+    if not plain_calls(module, statement):
         return None
     base = re.sub(r"\W+", "_", life.ref.name or "acc").strip("_")
     name = module.names.fresh(f"{base}_value")
@@ -170,7 +173,10 @@ def _removable(module: Facts, node: ast.AST) -> ast.stmt | None:
     statement = module.names.statement(node)
     if isinstance(statement, ast.Assign) and len(statement.targets) > 1:
         return None
-    if not isinstance(statement, ast.Assign | ast.Expr):
+    if isinstance(statement, ast.Expr):
+        if statement.value is not node and not _conditional(module, statement.value, node):
+            return None
+    elif statement is not node:
         return None
     around = module.names.parent[statement]
     if isinstance(around, ast.FunctionDef) and around.body == [statement]:
@@ -180,6 +186,15 @@ def _removable(module: Facts, node: ast.AST) -> ast.stmt | None:
         )
         return around if conditional else statement
     return statement
+
+
+def _conditional(module: Facts, call: ast.expr, node: ast.AST) -> bool:
+    """True for `pl.when(test)(lambda: node)`."""
+    match call:
+        case ast.Call(func=ast.Call(func=func), args=[ast.Lambda(body=body)], keywords=[]):
+            return body is node and module.names.qualified(func) == "pl.when"
+        case _:
+            return False
 
 
 def _tangled(module: Facts, node: ast.AST) -> Reason:
