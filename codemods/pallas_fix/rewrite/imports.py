@@ -67,8 +67,8 @@ def anchor(tree: Tree, before_line: int) -> Anchor | None:
     """
     lines = [line for line in tree.module.body if isinstance(line, Line)]
     last: cst.SimpleStatementLine | None = None
-    for line in lines:
-        if tree.span(line).line >= before_line:
+    for number, line in enumerate(lines):
+        if tree.lines(number).stop > before_line:
             break
         if isinstance(line, cst.SimpleStatementLine):
             if any(isinstance(small, Import) for small in line.body):

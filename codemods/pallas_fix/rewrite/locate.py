@@ -9,7 +9,8 @@ that it needs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -70,17 +71,25 @@ class Tree:
         self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
         self._form_feeds = parsed.form_feeds
         self._code = parsed.code
-        wrapper = MetadataWrapper(parsed.module, unsafe_skip_copy=True)
-        self._positions: Mapping[cst.CSTNode, CodeRange] = wrapper.resolve(PositionProvider)
+        self._starts = parsed.starts
+        self._positions: dict[cst.CSTNode, CodeRange] = {}
+        self._lines_above: dict[cst.CSTNode, int] = {}
         self._expressions: dict[Span, cst.CSTNode] = {}
         self._arguments: dict[Span, cst.Arg] = {}
         self._indexes: dict[Span, IndexList] = {}
         self._statements: dict[tuple[int, int], Statement] = {}
-        self._walk(parsed.module, sorted(set(spans)))
+        wanted = sorted(set(spans))
+        self._measure(wanted)
+        self._walk(parsed.module, wanted)
+
+    def lines(self, number: int) -> range:
+        """The lines of a statement of the module, by its number, with the comments above it."""
+        return range(self._starts[number], self._starts[number + 1])
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where `ast` sees the node."""
         at = self._positions[node]
+        above = self._lines_above[node]
         start, end = at.start, at.end
         if isinstance(node, (cst.Tuple, cst.GeneratorExp)):
             if node.lpar:
@@ -92,12 +101,13 @@ class Tree:
                 if isinstance(call, cst.Call):
                     start = self._positions[call.whitespace_after_func].end
                     end = self._positions[call].end
+        line, end_line = start.line + above, end.line + above
         feeds = self._form_feeds
         return Span(
-            start.line,
-            start.column + feeds.get(start.line, 0),
-            end.line,
-            end.column + feeds.get(end.line, 0),
+            line,
+            start.column + feeds.get(line, 0),
+            end_line,
+            end.column + feeds.get(end_line, 0),
         )
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -112,8 +122,9 @@ class Tree:
         if node.lpar:
             start = self._positions[node.lpar[0]].start
             end = self._positions[node.rpar[-1]].end
-        before = self._lines[start.line - 1][: start.column]
-        return before[-1:], self._lines[end.line - 1][end.column : end.column + 1]
+        above = self._lines_above[node] - 1
+        before = self._lines[start.line + above][: start.column]
+        return before[-1:], self._lines[end.line + above][end.column : end.column + 1]
 
     @cached_property
     def _lines(self) -> list[str]:
@@ -177,9 +188,27 @@ class Tree:
             raise NotFound("a lambda has no statements")
         return body, int(is_docstring(statements_of(body)[0]))
 
+    def _measure(self, spans: Sequence[Span]) -> None:
+        """Ask libcst for positions in the statements of the module that the spans lie in.
+
+        That is the slowest step of all, so the others are left out.
+        """
+        numbers: set[int] = set()
+        for span in spans:
+            first = bisect_right(self._starts, span.line) - 1
+            last = bisect_right(self._starts, span.end_line) - 1
+            numbers.update(range(max(first, 0), min(last + 1, len(self.module.body))))
+        for number in numbers:
+            part = self.module.with_changes(
+                header=(), body=[self.module.body[number]], footer=(), has_trailing_newline=True
+            )
+            found = MetadataWrapper(part, unsafe_skip_copy=True).resolve(PositionProvider)
+            self._positions.update(found)
+            self._lines_above.update(dict.fromkeys(found, self._starts[number] - 1))
+
     def _walk(self, node: cst.CSTNode, spans: list[Span]) -> None:
         for child in node.children:
-            if child not in self._positions:  # whitespace that libcst does not print
+            if child not in self._positions:
                 continue
             reach = self._reach(child)
             inside = [span for span in spans if _meet(span, reach)]

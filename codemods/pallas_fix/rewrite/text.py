@@ -11,6 +11,7 @@ BOM = "\ufeff"
 
 _MARK = "\x0c\t\x0c \x0c"
 _LINE_END = r"(\r\n|\n|\r)"
+_ENDS = re.compile(_LINE_END)
 _INDENTED_BY_FORM_FEED = re.compile(_LINE_END + r"(\x0c+)(?=[ \t]*[^\s#])")
 _MARKED_FORM_FEED = re.compile(_MARK + r"(\x0c+)" + _LINE_END)
 
@@ -30,12 +31,15 @@ class RewriteError(Exception):
 class Parsed:
     """A file as a CST, and what has to be put back around it.
 
-    `form_feeds` says, by line, how many form feeds stood before the first token of that line:
-    the positions of `ast` count them, those of libcst do not.
+    `starts` are the lines on which the statements of the module begin, with the comments above
+    them, and the line on which the last one has ended. `form_feeds` says, by line, how many
+    form feeds stood before the first token of that line: the positions of `ast` count them,
+    those of libcst do not.
     """
 
     module: cst.Module
     code: str
+    starts: tuple[int, ...]
     prefix: str
     form_feeds: dict[int, int]
 
@@ -64,7 +68,7 @@ def parse(text: str) -> Parsed:
         module = cst.parse_module(body)
         if body.endswith("\r"):
             module = module.with_changes(has_trailing_newline=True)
-        code = module.code
+        code, starts = _printed(module)
     except cst.ParserSyntaxError as error:
         where = f"line {error.raw_line}: {error.message}"
         raise RewriteError(f"libcst cannot parse this file ({where})") from None
@@ -77,7 +81,23 @@ def parse(text: str) -> Parsed:
             f"libcst does not print this file back as it is (line {line} differs), so it cannot be "
             "edited without damage"
         )
-    return Parsed(module, code, prefix, form_feeds)
+    return Parsed(module, code, starts, prefix, form_feeds)
+
+
+def _printed(module: cst.Module) -> tuple[str, tuple[int, ...]]:
+    """The code of a module, and the lines on which its statements begin and the last one ends."""
+    code = [module.code_for_node(line) for line in module.header]
+    line = 1 + len(code)
+    starts = [line]
+    for statement in module.body:
+        code.append(module.code_for_node(statement))
+        line += len(_ENDS.findall(code[-1]))
+        starts.append(line)
+    code += [module.code_for_node(line) for line in module.footer]
+    printed = "".join(code)
+    if not module.has_trailing_newline:
+        printed = re.sub(_LINE_END + r"\Z", "", printed)
+    return printed or module.code, tuple(starts)
 
 
 def _unprotected(prefix: str, code: str) -> str:
@@ -88,14 +108,13 @@ def _count_form_feeds(text: str) -> dict[int, int]:
     counts: dict[int, int] = {}
     line, at = 1, 0
     for found in _INDENTED_BY_FORM_FEED.finditer(text):
-        line += len(re.findall(_LINE_END, text[at : found.end(1)]))
+        line += len(_ENDS.findall(text[at : found.end(1)]))
         at = found.end(1)
         counts[line] = len(found[2])
     return counts
 
 
 def _first_difference(left: str, right: str) -> int:
-    ends = re.compile(_LINE_END)
-    pairs = zip(ends.split(left), ends.split(right), strict=False)
+    pairs = zip(_ENDS.split(left), _ENDS.split(right), strict=False)
     same = next((index for index, (a, b) in enumerate(pairs) if a != b), 0)
     return same // 2 + 1
