@@ -70,9 +70,9 @@ def test_lists_dicts_and_loops_over_python_ranges() -> None:
     ) + LAUNCH.format(kernel="kernel", scratch="[ACC] * 2")
     assert [event for event in told(body) if event != "load(x)"] == [
         "push(r0m0)",
-        "acc(acc)",
+        "acc(accs[0])",
         "push(r0m1)",
-        "acc(acc)",
+        "acc(accs[1])",
     ]
     refs = {id(e.ref) for e in traces(body)[0].root.events() if e.kind == "acc"}
     assert len(refs) == 2
