@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from contextlib import suppress
 from textwrap import dedent
 
@@ -10,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pallas_fix.verify.arguments import DTYPES, KEYS, Array, Group, Key, Literal, Values
+from pallas_fix.dtypes import DTYPES
+from pallas_fix.facts import Facts
+from pallas_fix.verify.arguments import KEYS, Array, Group, Key, Literal, Values
 from pallas_fix.verify.cases import Case, CaseError, declared_cases, parse_case
 from pallas_fix.verify.derive import derived_cases
 
@@ -144,7 +145,8 @@ def matmul(x, y, **kw):
 
 
 def derived(body: str, wanted: str = "kernel") -> list[str]:
-    return [str(case) for case in derived_cases(ast.parse(HEADER + dedent(body)), [wanted])]
+    facts = Facts.parse(HEADER + dedent(body), "kernel.py")
+    return [str(case) for case in derived_cases(facts, [wanted])]
 
 
 @pytest.mark.parametrize(

@@ -63,3 +63,11 @@ def test_shapes_keep_what_is_known() -> None:
     returned = function.body[-1]
     assert isinstance(returned, ast.Return)
     assert module.constants.shape(returned.value) == (None, 256)
+
+
+def test_long_chains_fold_in_no_time() -> None:
+    chain = "".join(f"x{i + 1} = x{i} + x{i} + x{i}\n" for i in range(200))
+    module = Facts.parse(f"x0 = 0\n{chain}y = x20\n", "k.py")
+    last = module.tree.body[-1]
+    assert isinstance(last, ast.Assign)
+    assert module.constants.fold(last.value) == 0

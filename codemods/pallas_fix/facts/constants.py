@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from pallas_fix.dtypes import DTYPES
 from pallas_fix.facts.names import Names
+from pallas_fix.facts.scopes import Scope, defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +29,7 @@ UNKNOWN: Final = _Unknown()
 
 Value = int | float | bool | str | None | tuple["Value", ...] | DType | _Unknown
 
-_DTYPES = frozenset(
-    "bool int4 uint4 int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat16 float32 "
-    "float64 float8_e4m3fn float8_e4m3b11fnuz float8_e5m2 float4_e2m1fn".split()
-)
+_DTYPES = frozenset(DTYPES.values())
 _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -55,11 +54,14 @@ class Constants:
     """Folds expressions of one module.
 
     A name is worth its value where it is bound once in its scope, by an assignment. A
-    parameter is not a constant: its callers may pass anything.
+    parameter is not a constant: its callers may pass anything. With `defaults`, it is worth
+    its default: what holds where callers pass nothing.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, *, defaults: bool = False) -> None:
         self._names = names
+        self._defaults = defaults
+        self._folded: dict[ast.expr, Value] = {}
 
     def fold(self, expr: ast.expr | None, local: dict[str, Value] | None = None) -> Value:
         """The value of an expression, or UNKNOWN. `local` gives names that are known anyway."""
@@ -89,11 +91,38 @@ class Constants:
         for _ in range(8):
             if not isinstance(expr, ast.Name):
                 break
-            binding = self._names.binding(expr, self._names.scope(expr))
-            if binding is None or binding.kind != "assign" or binding.value is None:
+            bound = self._bound(expr)
+            if bound is None:
                 break
-            expr = binding.value
+            expr = bound
         return expr
+
+    def _bound(self, name: ast.Name) -> ast.expr | None:
+        """The expression that a name is certain to stand for."""
+        binding = self._names.binding(name, self._names.scope(name))
+        if binding is None:
+            return None
+        if self._defaults and binding.kind == "param" and isinstance(binding.node, ast.arg):
+            arguments = self._names.parent[binding.node]
+            known = defaults(arguments) if isinstance(arguments, ast.arguments) else {}
+            return known.get(binding.node)
+        return binding.value if binding.kind == "assign" else None
+
+    def _visible(self, local: dict[str, Value], here: Scope, there: Scope) -> dict[str, Value]:
+        """The names of `local` that stand for the same in the scope of what a name is bound to."""
+        if here is there:
+            return local
+        lookup = self._names.lookup
+        return {n: value for n, value in local.items() if lookup(n, here) == lookup(n, there)}
+
+    def _fold_once(self, expr: ast.expr, local: dict[str, Value], depth: int) -> Value:
+        """Fold what a name is bound to, once: chains such as `b = a + a` would double each time."""
+        if local:
+            return self._fold(expr, local, depth)
+        if expr not in self._folded:
+            self._folded[expr] = UNKNOWN
+            self._folded[expr] = self._fold(expr, local, depth)
+        return self._folded[expr]
 
     def _fold(self, expr: ast.expr | None, local: dict[str, Value], depth: int) -> Value:
         if depth > 24:
@@ -142,9 +171,10 @@ class Constants:
 
     def _name(self, expr: ast.Name | ast.Attribute, local: dict[str, Value], depth: int) -> Value:
         if isinstance(expr, ast.Name):
-            binding = self._names.binding(expr, self._names.scope(expr))
-            if binding is not None and binding.kind == "assign" and binding.value is not None:
-                return self._fold(binding.value, local, depth)
+            bound = self._bound(expr)
+            if bound is not None:
+                here, there = self._names.scope(expr), self._names.scope(bound)
+                return self._fold_once(bound, self._visible(local, here, there), depth)
         qualified = self._names.qualified(expr)
         if qualified is None:
             return UNKNOWN

@@ -14,6 +14,7 @@ from pallas_fix.facts.allocations import Allocations, Slot
 from pallas_fix.facts.constants import Constants
 from pallas_fix.facts.launches import Launch
 from pallas_fix.facts.names import Function, Names
+from pallas_fix.facts.scopes import defaults
 from pallas_fix.facts.statements import Statements
 from pallas_fix.facts.values import (
     OTHER,
@@ -194,11 +195,8 @@ class Walker(Statements):
         for parameter in arguments.kwonlyargs:
             if parameter.arg in keywords:
                 frame.variables[parameter.arg] = self._named(keywords[parameter.arg], parameter)
-        defaults = [None] * (len(named) - len(arguments.defaults)) + list(arguments.defaults)
-        pairs = (*zip(named, defaults, strict=True),)
-        pairs += (*zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),)
-        for parameter, default in pairs:
-            if parameter.arg not in frame.variables and default is not None:
+        for parameter, default in defaults(arguments).items():
+            if parameter.arg not in frame.variables:
                 frame.variables[parameter.arg] = self.eval(default, frame.parent)
         if arguments.vararg is not None:
             front = bool(rest) and isinstance(rest[0], Items) and rest[0].open_front

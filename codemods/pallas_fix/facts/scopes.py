@@ -255,3 +255,14 @@ def _own_statements(statement: ast.stmt) -> Iterator[ast.stmt]:
         elif isinstance(child, ast.ExceptHandler | ast.match_case):
             for inner in child.body:
                 yield from _own_statements(inner)
+
+
+def defaults(arguments: ast.arguments) -> dict[ast.arg, ast.expr]:
+    """The parameters that have a default, each with it."""
+    named = (*arguments.posonlyargs, *arguments.args)
+    last = named[len(named) - len(arguments.defaults) :]
+    pairs = (
+        *zip(last, arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    )
+    return {parameter: default for parameter, default in pairs if default is not None}

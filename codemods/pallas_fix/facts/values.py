@@ -131,8 +131,8 @@ class Event:
 
     Kinds: `push`, `acc`, `fifo` (a matmul into the result FIFO), `pop`, `load`, `store`,
     `update` (augmented store), `view`, `meta` (shape or dtype only), `wgmma`, `wgmma_load`,
-    `wgmma_store`, `wgmma_operand` (a ref multiplied by `wgmma`), `escape` (handed to code that is not known). `how` holds the value through
-    which the ref was reached.
+    `wgmma_store`, `wgmma_operand` (a ref multiplied by `wgmma`), `escape` (handed to code that is
+    not known). `how` holds the value through which the ref was reached.
     """
 
     kind: str

@@ -18,8 +18,9 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from pallas_fix.dtypes import DTYPES
 from pallas_fix.targets import find_target
-from pallas_fix.verify.arguments import DTYPES, KEYS, Array, Group, Key, Literal, Value, Values
+from pallas_fix.verify.arguments import KEYS, Array, Group, Key, Literal, Value, Values
 from pallas_fix.verify.tokens import CaseError, Tokens
 
 __all__ = ["MODULE", "Case", "CaseError", "declared_cases", "parse_case"]

@@ -13,9 +13,10 @@ from threading import Lock
 from types import TracebackType
 from typing import Any
 
+from pallas_fix.dtypes import DTYPES
 from pallas_fix.targets import Target, find_target
 from pallas_fix.verify import devices
-from pallas_fix.verify.arguments import DTYPES, KEYS, Array, Group, Key, Literal, Value
+from pallas_fix.verify.arguments import KEYS, Array, Group, Key, Literal, Value
 from pallas_fix.verify.cases import Case
 from pallas_fix.verify.ends import Limits
 from pallas_fix.verify.process import Outcome, Worker, WorkerError
