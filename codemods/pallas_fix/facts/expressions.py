@@ -176,7 +176,9 @@ class Expressions(Calls):
         definition = self.names.definition(expr)
         if definition is not None:
             method = isinstance(base, ast.Name) and base.id in ("self", "cls")
-            return Callee(definition, None, (OTHER,) if method else ())
+            decorators = getattr(definition, "decorator_list", [])
+            static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
+            return Callee(definition, None, (OTHER,) if method and not static else ())
         value = self.constants.fold(expr)
         if value is not UNKNOWN:
             return _constant(value)
@@ -294,11 +296,14 @@ def _arithmetic(expr: ast.BinOp, parts: list[object]) -> object:
 def _grid_test(left: object, right: object) -> object:
     if not isinstance(left, Program):
         left, right = right, left
-    if not isinstance(left, Program) or left.count or left.offset:
+    if not isinstance(left, Program) or left.count:
+        left, right = right, left
+    if not isinstance(left, Program) or left.count:
         return OTHER
-    if isinstance(right, Known) and right.value == 0:
-        return GridTest(left.axis, "first")
-    last = isinstance(right, Program) and right.count and right.offset == -1
-    if last and isinstance(right, Program) and right.axis == left.axis:
-        return GridTest(left.axis, "last")
+    if isinstance(right, Known) and isinstance(right.value, int):
+        step = right.value - left.offset
+        return GridTest(left.axis, "other" if step else "first", step)
+    if isinstance(right, Program) and right.count and right.axis == left.axis:
+        last = right.offset - left.offset == -1
+        return GridTest(left.axis, "last" if last else "other")
     return GridTest(left.axis, "other")

@@ -23,6 +23,7 @@ from pallas_fix.facts.values import (
     Frame,
     GridTest,
     Items,
+    Known,
     Ref,
     Region,
     Table,
@@ -50,6 +51,7 @@ class Walker(Statements):
         self.functions: tuple[Function, ...] = ()
         self.site: tuple[int, ...] = ()
         self.at: ast.AST | None = None
+        self.steps: dict[int, int] = {}
         self._events = 0
         self._frames: dict[Function, Frame] = {}
 
@@ -64,6 +66,9 @@ class Walker(Statements):
             callee = self.eval(launch.kernel, frame) if launch.kernel is not None else OTHER
         if not isinstance(callee, Callee):
             return None
+        grid = self.constants.fold(launch.grid)
+        sizes = grid if isinstance(grid, tuple) else (grid,)
+        self.steps = {axis: size for axis, size in enumerate(sizes) if isinstance(size, int)}
         scratch = tuple(self.scratch(slot, launch) for slot in launch.scratch or ())
         keyed = [(s.key, r) for s, r in zip(launch.scratch or (), scratch, strict=True) if s.key]
         positional = () if keyed else scratch
@@ -79,7 +84,9 @@ class Walker(Statements):
         root = self.region
         arguments = [Ref("param", a, name=a.arg) for a in (*node.args.posonlyargs, *node.args.args)]
         self.refs.extend(arguments)
-        self.call(Callee(node, None), tuple(arguments), {})
+        self.call(
+            Callee(node, None), tuple(arguments), {a.arg: OTHER for a in node.args.kwonlyargs}
+        )
         return Trace(root, node, None, self.refs)
 
     def scratch(self, slot: Slot, launch: Launch | None, kind: str = "scratch") -> object:
@@ -99,6 +106,7 @@ class Walker(Statements):
         self.functions = ()
         self.site = ()
         self.at = None
+        self.steps = {}
         self._events = 0
 
     def _outer(self, node: ast.AST) -> Frame | None:
@@ -116,7 +124,18 @@ class Walker(Statements):
                     given = self.arguments(callers[0], self._outer(callers[0]))
                 if given is not None:
                     self._bind(function, given.positional, given.keywords, frame)
+                    self._forget_constants(function, frame)
         return self._frames[function]
+
+    def _forget_constants(self, function: Function, frame: Frame) -> None:
+        """Other files may call a public function with other numbers, if not with other kernels."""
+        name = getattr(function, "name", "_")
+        nested = next(self.names.enclosing(function), None) is not None
+        if name.startswith("_") or nested:
+            return
+        for key, value in frame.variables.items():
+            if isinstance(value, Known):
+                frame.variables[key] = OTHER
 
     def _operands(
         self, callee: Callee, launch: Launch, scratch: int, keyed: set[str]
@@ -155,6 +174,8 @@ class Walker(Statements):
 
     def inside(self, kind: str, node: ast.AST, test: GridTest | None = None) -> _Inside:
         """A context in which events go to a new region."""
+        if test is not None and test.step and test.step + 1 == self.steps.get(test.axis):
+            test = GridTest(test.axis, "last", test.step)
         return _Inside(self, Region(kind, node, test=test))
 
     def call(self, callee: Callee, args: Sequence[object], kwargs: dict[str, object]) -> object:
@@ -187,6 +208,12 @@ class Walker(Statements):
         arguments = node.args
         named = [*arguments.posonlyargs, *arguments.args]
         rest = list(values)
+        front = rest[0] if rest else None
+        if isinstance(front, Items) and front.open_front and _takes_all(arguments, keywords):
+            # How many values come first is not known; the last ones go to the last parameters.
+            tail = [*front.items, *rest[1:]]
+            count = sum(p.arg not in keywords for p in named)
+            rest = [*[OTHER] * (count - len(tail)), *tail[max(0, len(tail) - count) :]]
         for parameter in named:
             if parameter.arg in keywords:
                 frame.variables[parameter.arg] = self._named(keywords[parameter.arg], parameter)
@@ -233,6 +260,13 @@ class _Inside:
 
     def __exit__(self, *exc: object) -> None:
         self._walker.region = self._outer
+
+
+def _takes_all(arguments: ast.arguments, keywords: dict[str, object]) -> bool:
+    """True where every parameter that is not given by name must be given by position."""
+    named = (*arguments.posonlyargs, *arguments.args)
+    optional = named[len(named) - len(arguments.defaults) :]
+    return arguments.vararg is None and all(p.arg in keywords for p in optional)
 
 
 def _positional(callee: Callee, keyed: set[str]) -> list[str]:

@@ -112,10 +112,14 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class GridTest:
-    """A test of the position in the grid: at the `first` or `last` step of an axis, or other."""
+    """A test of the position in the grid: at the `first` or `last` step of an axis, or other.
+
+    `step` is the step where it is written as a number.
+    """
 
     axis: int
     edge: str
+    step: int | None = None
 
 
 class Other:

@@ -127,13 +127,21 @@ def _instead(
 def _beside(module: Facts, lives: Sequence[Life], placed: Sequence[Placed]) -> Repair | Reason:
     """The refs stay, each with an accumulator beside it."""
     if any(_is_acc(one.ref) for one in lives):
+        obstacle = next((one.obstacle for one in lives if one.obstacle), "it is an operand")
         return Reason(
             "accumulator-cannot-hold",
-            f"an accumulator cannot do what the kernel asks of it: {lives[0].obstacle}",
+            f"an accumulator cannot do what the kernel asks of it: {obstacle}",
             "keep the sum in a VMEM ref, pop the accumulator after each accumulation and add",
         )
+    first = next(one for one in lives if one.obstacle or one.ref.kind == "operand")
+    # Sums that share no code wait for the next pass.
+    names = (first.trace.function, first.ref.name)
+    same = [n for n, one in enumerate(lives) if (one.trace.function, one.ref.name) == names]
+    nodes = {e.node for n in same for e in lives[n].events if e.kind != "meta"}
+    rest = [one for n, one in enumerate(lives) if n not in same]
+    shared = any(e.node in nodes for one in rest for e in one.events)
+    lives, placed = [lives[n] for n in same], [placed[n] for n in same]
     index = placed[0].index
-    shared = len({(one.trace.function, one.ref.name) for one in lives}) > 1
     if shared or len({p.index for p in placed}) > 1 or not isinstance(index, int):
         return Reason(
             "several-sums",
