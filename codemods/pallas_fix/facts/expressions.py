@@ -302,7 +302,7 @@ def _grid_test(left: object, right: object) -> object:
         return OTHER
     if isinstance(right, Known) and isinstance(right.value, int):
         step = right.value - left.offset
-        return GridTest(left.axis, "other" if step else "first", step)
+        return GridTest(left.axis, "other", step) if step else GridTest(left.axis, "first")
     if isinstance(right, Program) and right.count and right.axis == left.axis:
         last = right.offset - left.offset == -1
         return GridTest(left.axis, "last" if last else "other")

@@ -14,6 +14,7 @@ from pallas_fix.rules.base import Finding, Reason
 from pallas_fix.rules.liveness import Life, life
 from pallas_fix.rules.mxu import MXUS, mxu_index
 from pallas_fix.rules.outlive import outlive
+from pallas_fix.rules.pieces import pieces
 from pallas_fix.rules.relocate import relocate
 from pallas_fix.rules.scoping import Placed, unique
 from pallas_fix.rules.spread import spread
@@ -75,7 +76,8 @@ def repair(module: Facts, group: Group) -> Repair | Reason:
     for trace, ref in group.members:
         found = life(module, trace, ref)
         if isinstance(found, Reason):
-            return found
+            parts = pieces(module, trace, ref) if len(group.members) == 1 else None
+            return Repair(parts, plain=False) if parts is not None else found
         own = _own_index(module, ref)
         index: Mxu | Reason = mxu_index(module, trace, ref) if own is None else own
         if isinstance(index, Reason):

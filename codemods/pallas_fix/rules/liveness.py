@@ -65,11 +65,16 @@ def life(module: Facts, trace: Trace, ref: Ref) -> Life | Reason:
     # `matmul_acc_lhs(acc[...], x)` reads nothing: the ref itself was meant.
     passed = {e.how.node for e in events if e.kind in _MXU and isinstance(e.how, Loaded)}
     events = [event for event in events if event.node not in passed]
-    found = Life(ref, trace, events)
     for event in events:
         reason = _hopeless(module, event)
         if reason is not None:
             return reason
+    return lifetime(module, trace, ref, events)
+
+
+def lifetime(module: Facts, trace: Trace, ref: Ref, events: list[Event]) -> Life:
+    """Follow these uses of a ref."""
+    found = Life(ref, trace, events)
     walk = _Walk(module, found)
     end = walk.region(trace.root, State.ZERO)
     if ref.kind in ("scratch", "operand") and trace.launch and trace.launch.repeats:
