@@ -115,6 +115,8 @@ class TestApply:
         assert status == 1
         assert out.startswith(b"diff --git a/sub/k.py b/sub/k.py\n")
         assert console.apply("--check", "-", given=BROKEN)[:2] == (1, b"")
+        status, _, error = console.apply("--stdin-filename", "k.py", "sub")
+        assert (status, "goes with '-'" in error) == (2, True)
         assert not list(Path().glob("*.py"))
 
     def test_a_plausible_fix_is_shown_and_written_on_demand(self, console: Console) -> None:
@@ -242,6 +244,63 @@ class TestApply:
         assert b"BrokenPipe" not in error
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(closed: str) -> None:
+    Path("k.py").write_bytes(BROKEN)
+    command = f"{sys.executable} -m pallas_fix apply --no-verify --check k.py {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+    assert done.returncode == 1
+    assert b"error" not in done.stderr
+
+
+def test_a_full_disk_is_no_internal_error() -> None:
+    Path("k.py").write_bytes(BROKEN)
+    command = [sys.executable, "-m", "pallas_fix", "apply", "--no-verify", "--diff", "k.py"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+    assert done.stderr == b"error: [Errno 28] No space left on device\n"
+
+
+def test_a_file_that_cannot_be_written_keeps_its_findings(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pallas_fix import run
+    from pallas_fix.files import Source, SourceError
+
+    def write(source: Source, text: str) -> str:
+        raise SourceError(source.path, None, "is read-only: not written")
+
+    monkeypatch.setattr(run, "write", write)
+    Path("k.py").write_bytes(BROKEN)
+    status, out, error = console.apply("--output", "json", "k.py")
+    assert status == 2
+    assert "k.py: error: is read-only: not written" in error
+    assert "1 not fixed (1 not-written)" in error
+    [file] = json.loads(out)["files"]
+    [finding] = file["findings"]
+    assert (file["changed"], finding["state"], finding["line"]) == (False, "not fixed", 31)
+
+
+def test_a_file_that_libcst_cannot_hold_keeps_its_findings(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pallas_fix.rewrite
+    from pallas_fix.rewrite.text import RewriteError
+
+    def parse(text: str) -> None:
+        raise RewriteError("libcst does not print this file back as it is (line 3 differs)")
+
+    monkeypatch.setattr(pallas_fix.rewrite, "parse", parse)
+    monkeypatch.setattr(pallas_fix.rewrite.text, "parse", parse)
+    Path("k.py").write_bytes(BROKEN)
+    status, _, error = console.apply("k.py")
+    assert status == 1
+    assert "not fixed: libcst does not print this file back as it is" in error
+    assert "1 not fixed (1 file-not-editable)" in error
+    assert Path("k.py").read_bytes() == BROKEN
+
+
 SLOW = """
 import pathlib, time
 pathlib.Path({!r}).touch()
@@ -249,7 +308,7 @@ time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interruption_leaves_whole_files(
     console: Console, project: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
@@ -268,7 +327,7 @@ def test_an_interruption_leaves_whole_files(
         time.sleep(0.1)
     running.send_signal(number)
     _, error = running.communicate(timeout=60)
-    assert running.returncode == (130 if number == signal.SIGINT else 143), error.decode()
+    assert running.returncode == (130 if number == signal.SIGINT else 128 + number), error.decode()
     assert b"Traceback" not in error
     assert Path("a.py").read_bytes() == console.fixed(first)
     assert Path("b.py").read_bytes() == slow

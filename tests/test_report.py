@@ -107,6 +107,12 @@ class TestText:
         assert said(clean) == ["nothing found in 3 files", clean.hardware]
         assert said(replace(clean, looked_at=0))[0] == "there is no Python file to look at"
 
+    def test_what_could_not_be_read_is_not_said_to_be_clean(self) -> None:
+        clean = replace(account(), files=())
+        broken = replace(clean, problems=(SourceError(Path("x.py"), 3, "no text"),))
+        assert said(broken)[2:4] == ["1 problem: see above", "nothing found in what could be read"]
+        assert not [line for line in said(replace(clean, interrupted=True)) if "nothing" in line]
+
     def test_problems_come_first_and_hide_nothing(self) -> None:
         problem = SourceError(Path("bad\x1b[2J.py"), 3, "is no Python", "Traceback")
         lines = said(replace(account(FIXED), problems=(problem,)))
@@ -118,6 +124,8 @@ class TestText:
         lines = said(account(FIXED, NOT_FIXED), Look(verbosity=-1))
         assert not any("fixed: compiled" in line for line in lines)
         assert any("not fixed: its rank is 3" in line for line in lines)
+        gate = said(account(FIXED, written=False), Look(verbosity=-1))
+        assert "`acc` is in VMEM" in gate[0]
 
     @pytest.mark.parametrize("width", [40, 80, 200])
     def test_lines_are_broken_at_the_width(self, width: int) -> None:
@@ -148,6 +156,7 @@ class TestStatus:
             (replace(account(replace(FIXED, verdict=UNVERIFIED)), verified=False), 0),
             (replace(account(FIXED), problems=(SourceError(Path("x"), None, "gone"),)), 2),
             (replace(account(), files=()), 0),
+            (replace(account(FIXED), interrupted=True), 130),
         ],
     )
     def test_status(self, made: Account, status: int) -> None:

@@ -152,6 +152,23 @@ class TestVerification:
         assert (entry.state, settled.text != KERNEL) == (State.FIXED, True)
         assert entry.case == "# pallas-fix: case entry(x=..., y=..., bias=...) @ tpu7x"
 
+    @pytest.mark.parametrize("entered", [(), ("kernel", "entry")])
+    def test_no_line_to_paste_where_another_case_would_not_help(
+        self, entered: tuple[str, ...]
+    ) -> None:
+        """The file cannot be imported, or fails as before although a case reached the kernel."""
+        stage = Stage.TRACE if entered else Stage.IMPORT
+        failed = [StageResult(stage, False, error="ValueError", message="no such table")]
+
+        class Failing(Ladder):
+            def check(self, *asked: object) -> list[CaseResult]:
+                return [CaseResult("c", "tpu7x", tuple(failed), tuple(failed), frozenset(entered))]
+
+        settled = settle(examined(), verification(Failing(stages=failed)), False, all_rules())
+        [entry] = settled.entries
+        assert entry.verdict is not None
+        assert (entry.verdict.level, entry.case) == (Level.UNVERIFIED, "")
+
     def test_a_ladder_that_breaks_is_a_problem_of_the_file(self) -> None:
         from pallas_fix.files import SourceError
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +21,18 @@ if TYPE_CHECKING:
 STAGES = ("import", "trace", "lower", "compile", "device")
 """The names of `Stage`, which is imported only when something is run."""
 
-EXISTING = click.Path(path_type=Path)
+EXISTING = click.Path(path_type=Path, readable=False)
+"""A path; one that cannot be read is told of with the others, and does not end the run."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0, 1, 2 or 130, as each command's help says."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _open_closed_streams()
     signal.signal(signal.SIGTERM, _terminated)
+    # Under nohup it is ignored, and stays so.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, _terminated)
     try:
         status = cli.main(words, prog_name="pallas-fix", standalone_mode=False)
         sys.stdout.flush()
@@ -44,6 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
+def _open_closed_streams() -> None:
+    """Open what is closed of the standard streams: what is written there goes nowhere."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r+"))
+
+
 def _terminated(number: int, frame: object) -> None:
     sys.exit(128 + number)
 
@@ -54,7 +68,8 @@ def _complain(error: Exception, words: Sequence[str]) -> None:
     from pallas_fix.pyproject import ConfigError
     from pallas_fix.report.printable import printable
 
-    if isinstance(error, ConfigError | SourceError):
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if full or isinstance(error, ConfigError | SourceError):
         click.echo(f"error: {printable(str(error))}", err=True)
         return
     if "-v" in words or "--verbose" in words:
@@ -171,6 +186,8 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
         raise click.UsageError("--diff and --check exclude each other.")
     if stdin and len(paths) > 1:
         raise click.UsageError("'-' stands alone: name no other PATH.")
+    if given["stdin_filename"] and not stdin:
+        raise click.UsageError("--stdin-filename goes with '-' as the PATH.")
     outputs = output.Outputs.parse(given["output"], stdout_taken=diff_only or (stdin and not check))
     places = [given["stdin_filename"] or Path("stdin.py")] if stdin else list(paths)
     rules = all_rules()
@@ -189,11 +206,10 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
     selected = {code: rule for code, rule in rules.items() if config.selects(code)}
     with progress(not given["quiet"]) as say:
         run = Run(request, selected, say)
-        interrupted = False
         try:
             account = run.go()
         except KeyboardInterrupt:
-            interrupted, account = True, run.account()
+            account = replace(run.account(), interrupted=True)
     if diff_only:
         for part in output.diff(account):
             click.echo(part, nl=False)
@@ -201,9 +217,9 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
         click.echo(output.result(account, data), nl=False)
     verbosity = int(given["verbose"]) - given["quiet"]
     outputs.write(account, Look(colour(), width(), verbosity), given["quiet"] > 1)
-    if interrupted:
+    if account.interrupted:
         click.echo("interrupted: no file is half written; the rest was not looked at", err=True)
-    return 130 if interrupted else account.status
+    return account.status
 
 
 def _cores() -> int:

@@ -105,7 +105,7 @@ def default_python() -> Path:
 
 def _common(paths: Sequence[Path]) -> Path:
     resolved = [Path(os.path.realpath(path)) for path in paths or [Path()]]
-    folders = [path if path.is_dir() else path.parent for path in resolved]
+    folders = [path if os.path.isdir(path) else path.parent for path in resolved]
     return Path(os.path.commonpath(folders))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,7 +46,11 @@ class Task:
         try:
             return fix_text(self.source.text, str(path), rules, accept)
         except SyntaxError as error:
-            what = f"is no Python that this interpreter reads ({error.msg}): correct or exclude it"
+            version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+            what = (
+                f"is no {version} ({error.msg}): correct it, exclude it, or run pallas-fix "
+                "with the Python that it is for"
+            )
             raise SourceError(path, error.lineno, what) from None
         except (RecursionError, MemoryError):
             what = "is nested too deeply to be read: exclude it"
@@ -101,6 +106,14 @@ def examine(task: Task) -> Examined:
         outcome = task.fixed(lambda finding: True)
     except SourceError as error:
         return Examined(task, None, error)
+    if outcome.unfit:
+        reason = Reason(
+            "file-not-editable",
+            outcome.unfit,
+            "change what stands there and run again, or repair it by hand",
+        )
+        unfit = {rule.code: reason for rule in task.rules}
+        return examine(replace(task, no_fix={**unfit, **task.no_fix}))
     if not outcome.bug:
         return Examined(task, outcome)
     problem = SourceError(

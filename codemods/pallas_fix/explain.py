@@ -107,6 +107,7 @@ def answer(text: str, rules: Mapping[str, type[Rule]]) -> tuple[bool, list[str]]
 
 def table(rules: Mapping[str, type[Rule]]) -> Iterator[str]:
     """One line for each rule: code, name, jax versions, summary."""
+    room = max(len(rule.name) for rule in rules.values())
     for code, rule in rules.items():
         summary = (inspect.getdoc(rule) or "").partition("\n\n")[0]
-        yield f"{code}  {rule.name:<24} jax {rule.applies!s:<12} {' '.join(summary.split())}"
+        yield f"{code}  {rule.name:<{room}}  jax {rule.applies!s:<12} {' '.join(summary.split())}"

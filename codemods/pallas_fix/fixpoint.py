@@ -29,17 +29,23 @@ class Outcome:
 
     `applied` are the findings whose fix is in `text`, with the spans that they had when they were
     found; `remaining` are those that `text` still has. `bug` is empty, or one line that names
-    the rule: then `text` is the original one, and nothing is applied.
+    the rule: then `text` is the original one, and nothing is applied. So it is where `unfit`
+    says why libcst cannot hold this file, in which then nothing can be edited.
     """
 
     text: str
     applied: tuple[Finding, ...]
     remaining: tuple[Finding, ...]
     bug: str = ""
+    unfit: str = ""
 
 
 class _Bug(Exception):
     """A rule, or the rewriting of a file, that does not hold what it promises."""
+
+
+class _Unfit(Exception):
+    """A file that libcst cannot hold."""
 
 
 def fix_text(
@@ -70,6 +76,8 @@ def fix_text(
                 raise _Bug(
                     f"{_codes(made)}: after {LIMIT} passes there is as much to fix as before"
                 )
+    except _Unfit as unfit:
+        return Outcome(text, (), first.findings, unfit=str(unfit))
     except _Bug as bug:
         return Outcome(text, (), first.findings, str(bug))
 
@@ -103,12 +111,19 @@ class _State:
 def _pass(
     before: _State, wanted: Sequence[tuple[Finding, Fix]], path: str, rules: Sequence[Rule]
 ) -> tuple[_State, list[Finding]]:
-    """Make the fixes that can be made together. Raises _Bug where one of the guards says no."""
+    """Make the fixes that can be made together.
+
+    Raises _Bug where one of the guards says no, and _Unfit where libcst cannot hold the file.
+    """
     from pallas_fix.rewrite import RewriteError, apply_fixes
 
     try:
         rewritten = apply_fixes(before.facts.text, [fix for _, fix in wanted])
     except RewriteError as error:
+        if isinstance(error.__context__, RecursionError):
+            raise _Unfit(str(error)) from None
+        if error.fix is None:
+            _hold(before.facts.text)
         who = "this file" if error.fix is None else wanted[error.fix][0].code
         raise _Bug(f"{who}: {error}") from None
     made = [wanted[number][0] for number in rewritten.applied]
@@ -131,6 +146,16 @@ def _pass(
             line = finding.span.line
             raise _Bug(f"{finding.code}: line {line} is found again after it was fixed")
     return after, made
+
+
+def _hold(text: str) -> None:
+    """Raises _Unfit where libcst cannot hold `text`."""
+    from pallas_fix.rewrite.text import RewriteError, parse
+
+    try:
+        parse(text)
+    except RewriteError as error:
+        raise _Unfit(str(error)) from None
 
 
 def _lost(before: Facts, after: Facts, edits: Sequence[Edit]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -163,16 +163,18 @@ class Run:
             self.say(f"verifying {source.path}")
         try:
             settled = settle(examined, verification, self.request.unverified, self.rules)
-            notes: tuple[str, ...] = ()
-            in_place = self.request.write and self.request.standard_input is None
-            if in_place and settled.text != source.text:
-                note = write(source, settled.text)
-                notes = (note,) if note else ()
         except SourceError as error:
             return FileAccount(source.path, source, source.text, problem=error)
         self._problems.extend(settled.problems)
+        done = FileAccount(source.path, source, settled.text, settled.entries)
+        if done.changed and self.request.write and self.request.standard_input is None:
+            try:
+                note = write(source, settled.text)
+            except SourceError as error:
+                return _unwritten(done, error)
+            done = replace(done, notes=(note,) if note else ())
         self._note_minimum(settled.entries)
-        return FileAccount(source.path, source, settled.text, settled.entries, notes)
+        return done
 
     @cached_property
     def _verification(self) -> Verification:
@@ -209,6 +211,18 @@ class Run:
         if lowest < needed:
             note = f"raises the lowest jax that works to {needed}: the project asks for jax{asked}"
             self._notes[note] = None
+
+
+def _unwritten(file: FileAccount, error: SourceError) -> FileAccount:
+    """The account of a file that could not be written: nothing of it is fixed."""
+    reason = Reason("not-written", "its file was not written", "see the error, then run again")
+    entries = tuple(
+        replace(entry, state=State.NOT_FIXED, reason=reason)
+        if entry.state is State.FIXED
+        else entry
+        for entry in file.located(written=False)
+    )
+    return replace(file, after=file.source.text, entries=entries, problem=error)
 
 
 _LEVELS = {Stage.TRACE: Level.TRACED, Stage.LOWER: Level.LOWERED}

@@ -116,10 +116,22 @@ class _Teller:
 
             encode = self.task.source.encode
             preview = b"".join(hunks(encode(self.decision.outcome.text), encode(item.text)))
-        reason = _why_shown(verdict, bool(case), self.verification is not None)
+        reason = _why_shown(verdict, self._way_to_a_verdict(verdict, case))
         return self._entry(
             finding, State.SHOWN, verdict=verdict, reason=reason, preview=preview, case=case
         )
+
+    def _way_to_a_verdict(self, verdict: Verdict, case: str) -> str:
+        """What would have a fix verified; empty with `--no-verify`."""
+        if self.verification is None:
+            return ""
+        if case:
+            return "declare a case"
+        if verdict.cases:
+            return "repair what fails there"
+        if not self.verification.imports(self.task.source):
+            return "see that the file can be imported"
+        return "declare a case for what launches it"
 
     def _entry(
         self,
@@ -135,8 +147,10 @@ class _Teller:
         return Entry(finding, name, state, verdict, reason, preview, case)
 
     def _case(self, finding: Finding, verdict: Verdict) -> str:
-        """The line to paste, where no case reached a fix."""
-        if self.verification is None or verdict.level is not Level.UNVERIFIED:
+        """The line to paste, where no case reached a fix and another one may."""
+        if self.verification is None or verdict.level is not Level.UNVERIFIED or verdict.cases:
+            return ""
+        if not self.verification.imports(self.task.source):
             return ""
         from pallas_fix.facts import Facts
         from pallas_fix.verification import case_line
@@ -151,23 +165,28 @@ _IN_THE_WAY = Reason(
 )
 
 
-def _why_shown(verdict: Verdict, case: bool, verified: bool) -> Reason:
+_INSTALL = re.compile(r"stage not available: (install \S+)")
+
+
+def _why_shown(verdict: Verdict, way: str) -> Reason:
     what = "more than the code alone decides whether it is right"
-    if not verified:
+    if not way:
         return Reason(
             "plausible",
             f"{what}, and nothing verified it: --no-verify",
             "run without --no-verify, or add --unverified to write it",
         )
     if verdict.level is Level.UNVERIFIED:
-        way_out = "declare a case" if case else "declare a case for what launches it"
         return Reason(
             "plausible",
             f"{what}, and nothing verified it: {verdict.evidence}",
-            f"{way_out}, or add --unverified to write it",
+            f"{way}, or add --unverified to write it",
         )
+    messages = [stage.message for case in verdict.cases for stage in case.after]
+    installs = [found[1] for message in messages if (found := _INSTALL.search(message))]
+    way_out = installs[0] if installs else "run where there is such a chip"
     return Reason(
         "plausible",
-        f"{what}; it is {verdict.evidence}, which does not compare numbers",
-        "run where there is such a chip, or add --unverified to write it",
+        f"{what}: {verdict.evidence}; numbers were not compared",
+        f"{way_out}, or add --unverified to write it",
     )

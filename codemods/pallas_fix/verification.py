@@ -44,6 +44,8 @@ class Verification:
         self._open = ladder
         self._until = until
         self._results: list[CaseResult] = []
+        self._unimportable: set[Path] = set()
+        self._lacks_cases = False
 
     def verdicts(
         self,
@@ -62,6 +64,9 @@ class Verification:
             derived = _derived(source, missed)
             results += self._climb(source, after, derived)
         self._results += results
+        self._lacks_cases |= not results
+        if results and not any(_imported(result) for result in results):
+            self._unimportable.add(source.path)
         return tuple(
             judge(
                 finding.fix.functions if finding.fix else (),
@@ -71,6 +76,10 @@ class Verification:
             )
             for finding in applied
         )
+
+    def imports(self, source: Source) -> bool:
+        """False where no case of this file came as far as to import it."""
+        return source.path not in self._unimportable
 
     def cases(self, source: Source) -> list[Case]:
         """The cases that somebody declared for this file."""
@@ -97,7 +106,8 @@ class Verification:
         if devices:
             return f"ran on {', '.join(device for device in devices if device)}"
         if not self._results:
-            return "no kernel was run: no case to run one with"
+            why = ": no case to run one with" if self._lacks_cases else ""
+            return f"no kernel was run{why}"
         if self._until is not Stage.DEVICE:
             return f"not run on hardware: --until {self._until.value}"
         if not likely("tpu") and not likely("gpu"):
@@ -132,6 +142,10 @@ class Verification:
             return case
         own = os.path.realpath(source.path) == os.path.realpath(self._config.root / case.path)
         return replace(case, path=None) if own else case
+
+
+def _imported(result: CaseResult) -> bool:
+    return any(stage.stage is Stage.IMPORT and stage.ok for stage in result.after)
 
 
 def _derived(source: Source, functions: set[str]) -> list[Case]:

@@ -46,7 +46,7 @@ class FileAccount:
 
     `after` is what `apply` writes, equal to the text of `source` where nothing changes. Spans of
     fixed entries are those of the text before, the others those of the text after. `problem` is
-    set where the file could not be dealt with: then nothing was written.
+    set where the file could not be dealt with: then nothing was written, and no entry is fixed.
     """
 
     path: Path
@@ -81,7 +81,8 @@ class Account:
 
     `looked_at` counts files. `written` tells a run that writes from one that only says what it
     would write. `verified` is False with `--no-verify`. `hardware` is the sentence about where
-    kernels ran. `notes` are about the run, not about one file.
+    kernels ran. `notes` are about the run, not about one file. `interrupted` tells a run that did
+    not come to its end.
     """
 
     files: tuple[FileAccount, ...]
@@ -93,6 +94,7 @@ class Account:
     notes: tuple[str, ...] = ()
     wanted: Level = Level.COMPILED
     jax: str = ""
+    interrupted: bool = False
     entries: tuple[Entry, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +107,9 @@ class Account:
 
     @property
     def status(self) -> int:
-        """The exit status: 2 after a problem, 1 where something is left to do, else 0."""
+        """The exit status: 130 if interrupted, 2 after a problem, 1 if not all is done, else 0."""
+        if self.interrupted:
+            return 130
         if self.problems or any(file.problem for file in self.files):
             return 2
         left = bool(self.of(State.SHOWN, State.NOT_FIXED)) or (

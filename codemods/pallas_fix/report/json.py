@@ -40,7 +40,7 @@ VERSION = 1
 
 def document(account: Account) -> str:
     """The account as JSON text, ended by a newline."""
-    files = [file for file in account.files if not file.problem]
+    files = [file for file in account.files if file.entries or not file.problem]
     problems = [*account.problems, *(file.problem for file in account.files if file.problem)]
     content = {
         "version": VERSION,

@@ -56,7 +56,8 @@ class _Writer:
         if file.problem:
             yield from self.problem(file.problem)
         for entry in file.located(self.account.written):
-            if entry.state is not State.FIXED or self.look.verbosity >= 0:
+            done = entry.state is State.FIXED and self.account.written
+            if not done or self.look.verbosity >= 0:
                 yield from self.entry(file, entry)
         for note in file.notes:
             yield from self._wrapped(f"{self._styled(str(file.path), bold=True)}: note: ", note)
@@ -131,8 +132,9 @@ class _Writer:
             yield f"{_count(len(problems), 'problem')}: see above"
         if not account.looked_at and not account.problems:
             yield "there is no Python file to look at"
-        elif not fixed and not left:
-            yield f"nothing found in {_count(account.looked_at, 'file')}"
+        elif not fixed and not left and not account.interrupted:
+            what = "what could be read" if problems else _count(account.looked_at, "file")
+            yield f"nothing found in {what}"
         yield from account.notes
         if account.jax and self.look.verbosity > 0:
             yield f"for {account.jax}"
