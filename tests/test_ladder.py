@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
 
@@ -255,6 +256,30 @@ def running(pid: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
+
+
+def test_an_interrupt_does_not_wait_for_a_worker_that_starts(tmp_path: Path) -> None:
+    """The interpreter, a script in its place, takes longer to import jax than anybody waits."""
+    started = tmp_path / "started"
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\ntouch '{started}'\nexec sleep 600\n")
+    python.chmod(0o755)
+    write(tmp_path, {"mod.py": "def f(x): ...\n"})
+    ladder = Ladder(python)
+
+    def climb() -> list[CaseResult]:
+        text = (tmp_path / "mod.py").read_text()
+        case = parse_case("f(f32[8])")
+        return ladder.check(tmp_path, tmp_path / "mod.py", text, text, [case], ["v6e"])
+
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(climb)
+        while not started.exists():
+            time.sleep(0.05)
+        ladder.close()
+        [result] = answer.result(timeout=60)
+    [stage] = result.after
+    assert (stage.stage, stage.ok) == (Stage.IMPORT, None)
 
 
 @pytest.mark.compile

@@ -173,15 +173,16 @@ class Ladder:
         folder = Path(tempfile.mkdtemp(prefix="worker-", dir=self._folder))
         try:
             worker = Worker(self._python, target, folder, device)
+            with self._lock:
+                self._workers.append(worker)
+                closed = self._closed
+            if closed:
+                worker.close()
+            worker.ready()
         except WorkerError as error:
             with self._lock:
                 self._broken[target.name, device] = str(error)
             raise
-        with self._lock:
-            self._workers.append(worker)
-            closed = self._closed
-        if closed:
-            worker.close()
         return worker
 
 

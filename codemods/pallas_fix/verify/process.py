@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,10 @@ class WorkerError(Exception):
 
 
 class Worker:
-    """A warm process of one interpreter for one target; does one job at a time."""
+    """A warm process of one interpreter for one target; does one job at a time.
+
+    It is started at once, and must be `ready` before its first job.
+    """
 
     def __init__(self, python: Path, target: Target, folder: Path, device: bool) -> None:
         """Start it in `folder`, an empty one of its own. Raises WorkerError."""
@@ -52,6 +56,8 @@ class Worker:
         self._rest = b""
         self._lines: deque[bytes] = deque()
         self._log = folder / "log"
+        self._python = python
+        self._ready = False
         command = [str(python), "-P", str(START), json.dumps(asdict(target))]
         try:
             with self._log.open("wb") as log:
@@ -67,12 +73,16 @@ class Worker:
                 )
         except OSError as error:
             raise WorkerError(f"cannot start {python}: {error.strerror or error}") from error
+
+    def ready(self) -> None:
+        """Wait until it has imported jax. Raises WorkerError."""
         event = self._event(time.monotonic() + STARTUP) or {"event": "broken"}
         if event["event"] == "broken":
             self.close()
             why = event.get("message") or self._said()
-            raise WorkerError(f"cannot import jax with {python}: {why}")
+            raise WorkerError(f"cannot import jax with {self._python}: {why}")
         self.tools = tuple(event["tools"])
+        self._ready = True
 
     def run(self, job: dict[str, Any], limits: Limits) -> Outcome:
         """Do one job. Raises WorkerError if the worker itself is lost."""
@@ -114,9 +124,10 @@ class Worker:
         """End the process and all that it started. May be called twice."""
         self.stop()
         try:
-            self._process.wait(2)
+            self._process.wait(2 if self._ready else 0)  # one that imports jax does not listen
         except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         if self._process.stdout:
             self._process.stdout.close()
@@ -140,5 +151,8 @@ class Worker:
 
     def _said(self) -> str:
         """The last line that the worker wrote to its log."""
-        lines = self._log.read_text(errors="replace").split("\n")
+        try:
+            lines = self._log.read_text(errors="replace").split("\n")
+        except OSError:
+            lines = []  # another thread has removed it
         return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
