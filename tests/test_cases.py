@@ -188,6 +188,52 @@ def derived(body: str, wanted: str = "kernel") -> list[str]:
         ("def main(): return 1", None),
         ("print(matmul(a, b))", "<module>()"),
         ("if True:\n    pass\nf = jax.jit(matmul)", None),
+        (
+            "from jax.numpy import ones as made, bfloat16 as bf\n"
+            "def run(n): matmul(made((M, K), bf), made(3))",
+            "matmul(bf16[64,256], f32[3])",
+        ),
+        (
+            "import jax.numpy\ndef run(n): matmul(jax.numpy.ones(3), jax.numpy.full(4, 1, 'int8'))",
+            "matmul(f32[3], i8[4])",
+        ),
+        (
+            """
+            def run(n, rows=16, *, dtype=jnp.bfloat16):
+                cols = pl.cdiv(K, 2) if rows > 8 else max(rows, K)
+                made, shape = jnp.zeros, (rows, *(cols,))
+                wide = (rows, cols << 1)
+                matmul(made(wide, dtype), made(wide[1:2] if n else cols, dtype))
+            """,
+            None,
+        ),
+        (
+            """
+            def run(n, rows=16, *, dtype=jnp.bfloat16):
+                cols = pl.cdiv(K, 2) if rows > 8 else max(rows, K)
+                wide = (rows, cols << 1)
+                made = jnp.zeros
+                x, y = made(wide, dtype), made(wide[1], dtype)
+                matmul(x, y)
+            """,
+            "matmul(bf16[16,256], bf16[256])",
+        ),
+        (
+            "def run(n):\n  local = jax.jit(matmul)\n  local(jnp.ones(3), jnp.ones(4))",
+            "matmul(f32[3], f32[4])",
+        ),
+        (
+            "alias = matmul\ndef run(n): alias(jnp.ones(3), (jnp.ones(4), [2]))",
+            "alias(f32[3], (f32[4], (2,)))",
+        ),
+        ("def run(kernel): kernel(jnp.ones(3), jnp.ones(3))", None),
+        ("def run(n, K=8):\n  K += 1\n  matmul(jnp.ones(K), jnp.ones(3))", None),
+        ("def run(n, x=jnp.ones(2)): matmul(x, jnp.ones(*n))", None),
+        ("def run(n, x=jnp.ones(2)): matmul(x, x)", "matmul(f32[2], f32[2])"),
+        ("def run(jnp): matmul(jnp.ones(3), jnp.ones(3))", None),
+        ("def main():\n  kernel = 1\n  return kernel", None),
+        ("class T:\n  def go(self): matmul(a(), b())\ndef main(): T().go()", "main()"),
+        ("from m import *\nx = (x, 1)\nmatmul(x, jnp.ones(3))", "<module>()"),
     ],
 )
 def test_derived_cases(body: str, case: str | None) -> None:
@@ -214,3 +260,30 @@ def test_a_launch_with_constant_specs_and_dtypes() -> None:
 )
 def test_a_launch_that_leaves_something_open(index: str, cast: str) -> None:
     assert derived(LAUNCH.format(index=index, cast=cast)) == []
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "call(x, y)",
+        "pl.pallas_call(kernel, grid_spec=pl.GridSpec(grid=GRID, in_specs=[left, right]))(x, y)",
+        "pl.pallas_call(kernel, grid=(GRID[0], 4), in_specs=(left, right))(x, y)",
+    ],
+)
+def test_a_launch_is_read_through_names(launch: str) -> None:
+    text = f"""
+    from jax.experimental.pallas import BlockSpec as Spec
+    GRID, FIRST = (2, 4), 0
+    def column(i, j):
+        return FIRST, j
+    def launch(x, y):
+        half = jnp.dtype('bfloat16')
+        assert x.dtype == half
+        assert y.dtype == half
+        left, right = Spec((64, K), lambda i, j: (i, 0)), Spec((K, 2 * M), index_map=column)
+        call = pl.pallas_call(kernel, grid=GRID, in_specs=[left, right])
+        return {launch}
+    """
+    if not launch.startswith("call"):
+        text = text.replace("call = pl.pallas_call(kernel, grid=GRID, in_specs=[left, right])", "")
+    assert derived(text) == ["launch(bf16[128,256], bf16[256,512])"]

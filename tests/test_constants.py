@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from pallas_fix.facts import Facts
-from pallas_fix.facts.constants import UNKNOWN, DType
+from pallas_fix.facts.constants import UNKNOWN, Constants, DType
 
 PRELUDE = """
 import jax.numpy as jnp
@@ -73,3 +73,31 @@ def test_chains_that_double_are_folded_once_each() -> None:
     assert isinstance(last.value, ast.Tuple)
     near, far = last.value.elts
     assert (module.constants.fold(near), module.constants.fold(far)) == (81, UNKNOWN)
+
+
+def returned(text: str) -> tuple[Facts, ast.expr | None]:
+    module = Facts.parse(f"{PRELUDE}{text}", "k.py")
+    found = [node for node in ast.walk(module.tree) if isinstance(node, ast.Return)]
+    return module, found[-1].value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("def f(x, y=3, *, z=M): return y + z", 67),
+        ("def f(x, y=3):\n    y = 4\n    return y", UNKNOWN),
+        ("def f(x=1, /, y=(2, 3)):\n    n = y[1] * 2\n    return (x, n)", (1, 6)),
+        ("def f(M=M): return M", 64),
+        ("def f(*args, **kw): return args", UNKNOWN),
+        ("def f(x): return x", UNKNOWN),
+    ],
+)
+def test_a_parameter_may_be_worth_its_default(text: str, value: object) -> None:
+    module, expr = returned(text)
+    assert Constants(module.names, defaults=True).fold(expr) == value
+    assert module.constants.fold(expr) is UNKNOWN
+
+
+def test_known_names_hold_only_where_they_are_visible() -> None:
+    module, expr = returned("def f(M, n):\n    own = M + n\n    return TILE[0] + M + own")
+    assert module.constants.fold(expr, {"M": 3, "n": 1}) == 16 + 3 + 4
