@@ -8,7 +8,7 @@ import pytest
 
 from pallas_fix.facts import Facts
 from pallas_fix.rules.base import Reason
-from pallas_fix.rules.mxu import allocation_index, mxu_index, staged_feeds
+from pallas_fix.rules.mxu.index import allocation_index, mxu_index, staged_feeds
 
 HEAD = """\
 import jax

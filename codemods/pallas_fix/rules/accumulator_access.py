@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Event, Loaded, Ref, Trace, View
-from pallas_fix.rules.accumulators import findings, reaches_mxu
 from pallas_fix.rules.base import Finding, Rule
+from pallas_fix.rules.mxu.repair import findings, reaches_mxu
 from pallas_fix.versions import since
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Ref
-from pallas_fix.rules.accumulators import findings, in_scratch_list, no_accumulators
 from pallas_fix.rules.base import Finding, Rule
 from pallas_fix.rules.construction.dtype import wrong_dtype
 from pallas_fix.rules.construction.form import misspelled
@@ -16,6 +15,7 @@ from pallas_fix.rules.construction.refs import wrong_maker
 from pallas_fix.rules.construction.shape import wrong_shape
 from pallas_fix.rules.construction.staging import wrong_register
 from pallas_fix.rules.construction.trouble import Trouble, accumulators, imports
+from pallas_fix.rules.mxu.repair import findings, in_scratch_list, no_accumulators
 from pallas_fix.versions import since
 
 

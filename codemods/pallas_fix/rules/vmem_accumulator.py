@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Ref, Trace
-from pallas_fix.rules.accumulators import findings, reaches_mxu
 from pallas_fix.rules.base import Finding, Rule
+from pallas_fix.rules.mxu.repair import findings, reaches_mxu
 from pallas_fix.versions import since
 
 _PLACES = {"pltpu.VMEM": "VMEM", "pltpu.SMEM": "SMEM", "pltpu.CMEM": "CMEM", "pltpu.HBM": "HBM"}

@@ -9,11 +9,11 @@ from pallas_fix.edits import Code, Edit, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import Allocation
 from pallas_fix.facts.values import Event, Ref, Trace
-from pallas_fix.rules.acc_code import ACC_DTYPES, Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.extent import ref_extent
 from pallas_fix.rules.construction.trouble import Made, Repair, Trouble, shared_code
 from pallas_fix.rules.construction.written import within
+from pallas_fix.rules.mxu.acc_code import ACC_DTYPES, Writer
 
 _FLOATS = ("float", "bfloat")
 _BUILTIN = {"float": "float32", "int": "int32"}

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pallas_fix.edits import Code, Edit, RemoveStatement, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import is_invented
-from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.stray import bound_by, stray
 from pallas_fix.rules.construction.trouble import (
@@ -19,9 +18,10 @@ from pallas_fix.rules.construction.trouble import (
     at_import,
     names_accumulator,
 )
-from pallas_fix.rules.mxu import MXUS, allocation_index, mxu_index
-from pallas_fix.rules.scoping import Placed
-from pallas_fix.rules.swap import swap
+from pallas_fix.rules.mxu.acc_code import Writer
+from pallas_fix.rules.mxu.index import MXUS, allocation_index, mxu_index
+from pallas_fix.rules.mxu.scoping import Placed
+from pallas_fix.rules.mxu.swap import swap
 
 
 @dataclass(slots=True)

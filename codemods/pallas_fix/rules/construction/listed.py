@@ -10,11 +10,11 @@ import ast
 
 from pallas_fix.edits import Code, Edit, Replace
 from pallas_fix.facts import Facts
-from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.extent import is_python_index
 from pallas_fix.rules.construction.trouble import Made, Repair, shared_code, view_node
 from pallas_fix.rules.construction.written import COLUMNS, last_dimensions
+from pallas_fix.rules.mxu.acc_code import Writer
 
 
 def listed(module: Facts, made: Made, dims: tuple[int | None, ...]) -> Repair | Reason:

@@ -15,11 +15,11 @@ from pallas_fix.edits import Code, Edit, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import Allocation
 from pallas_fix.facts.values import Event, Ref, Region, Trace
-from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.trouble import Repair, Trouble
 from pallas_fix.rules.construction.written import COLUMNS, SUBLANES
-from pallas_fix.rules.mxu import MXUS
+from pallas_fix.rules.mxu.acc_code import Writer
+from pallas_fix.rules.mxu.index import MXUS
 
 ENTRIES = 128
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pallas_fix.edits import RemoveArgument, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
-from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.construction.trouble import Repair, Trouble
+from pallas_fix.rules.mxu.acc_code import Writer
 
 
 def wrong_place(module: Facts) -> Iterator[Trouble]:

@@ -14,9 +14,9 @@ from pallas_fix.edits import Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
 from pallas_fix.facts.indexing import is_zero
-from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.trouble import Repair, Trouble
+from pallas_fix.rules.mxu.acc_code import Writer
 
 _NEW = frozenset({"jax.new_ref", "jax.ref.new_ref"})
 _EMPTY = frozenset({"jax.empty_ref", "jax.ref.empty_ref"})

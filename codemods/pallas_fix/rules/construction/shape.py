@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from pallas_fix.edits import Edit
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import Allocation
-from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.dtype import stored_in
 from pallas_fix.rules.construction.extent import Extent, lhs_rows, ref_extent
@@ -21,6 +20,7 @@ from pallas_fix.rules.construction.listed import listed
 from pallas_fix.rules.construction.trouble import Made, Repair, Trouble, view_node
 from pallas_fix.rules.construction.units import without_units
 from pallas_fix.rules.construction.written import COLUMNS, SUBLANES, write_shape
+from pallas_fix.rules.mxu.acc_code import Writer
 
 _USED = ("acc", "pop")
 

@@ -11,7 +11,7 @@ from pallas_fix.facts.allocations import argument
 from pallas_fix.facts.values import Event
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.trouble import Repair, Trouble
-from pallas_fix.rules.mxu import staged_feeds, staged_register
+from pallas_fix.rules.mxu.index import staged_feeds, staged_register
 
 _SIMPLE = (ast.Compare, ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BoolOp)
 

@@ -7,12 +7,12 @@ import ast
 from pallas_fix.edits import Code, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Event, Ref, Trace
-from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.dtype import stored_in
 from pallas_fix.rules.construction.extent import ref_extent
 from pallas_fix.rules.construction.trouble import Made, Repair, shared_code, view_node
 from pallas_fix.rules.construction.written import COLUMNS, last_dimensions, write_shape
+from pallas_fix.rules.mxu.acc_code import Writer
 
 _MXU = ("acc", "pop")
 

@@ -7,8 +7,8 @@ import ast
 from pallas_fix.edits import Edit, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import Allocation
-from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
+from pallas_fix.rules.mxu.acc_code import Writer
 
 COLUMNS = 256
 """Columns of an accumulator (`mxu_column_size` of TPU7x in jax/_src/pallas/mosaic/tpu_info.py)."""

@@ -17,9 +17,9 @@ from pallas_fix.facts.allocations import Slot, argument
 from pallas_fix.facts.launches import Launch
 from pallas_fix.facts.names import Function
 from pallas_fix.facts.values import Trace
-from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
-from pallas_fix.rules.scoping import scope_edit, unscopable
+from pallas_fix.rules.mxu.acc_code import Writer
+from pallas_fix.rules.mxu.scoping import scope_edit, unscopable
 from pallas_fix.rules.wgmma.stores import Traffic
 from pallas_fix.rules.wgmma.trouble import Trouble
 

@@ -10,8 +10,8 @@ from pallas_fix.edits import Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
 from pallas_fix.facts.values import Event, Ref
-from pallas_fix.rules.acc_code import Writer
 from pallas_fix.rules.base import Reason
+from pallas_fix.rules.mxu.acc_code import Writer
 from pallas_fix.rules.wgmma.stores import Traffic
 from pallas_fix.rules.wgmma.trouble import Trouble
 from pallas_fix.rules.wgmma.typed import Shape, Typed, other_shape

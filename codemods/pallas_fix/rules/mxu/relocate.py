@@ -21,9 +21,9 @@ from pallas_fix.facts.allocations import Slot, argument
 from pallas_fix.facts.launches import Launch
 from pallas_fix.facts.names import Function
 from pallas_fix.facts.values import Trace
-from pallas_fix.rules.acc_code import Mxu, Writer
 from pallas_fix.rules.base import Reason
-from pallas_fix.rules.scoping import Placed, scope_edit, unique, unknown_allocation, unscopable
+from pallas_fix.rules.mxu.acc_code import Mxu, Writer
+from pallas_fix.rules.mxu.scoping import Placed, scope_edit, unique, unknown_allocation, unscopable
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from pallas_fix.edits import AddImport, Code, Edit, InsertAfter, RemoveStatement
 from pallas_fix.facts import Facts
 from pallas_fix.facts.indexing import is_whole, is_zero
 from pallas_fix.facts.values import Event, Loaded, Ref, Trace, View
-from pallas_fix.rules.acc_code import ACC_DTYPES, Writer
 from pallas_fix.rules.base import Reason
-from pallas_fix.rules.liveness import Action, lifetime
-from pallas_fix.rules.mxu import mxu_index
-from pallas_fix.rules.scoping import unique
+from pallas_fix.rules.mxu.acc_code import ACC_DTYPES, Writer
+from pallas_fix.rules.mxu.index import mxu_index
+from pallas_fix.rules.mxu.liveness import Action, lifetime
+from pallas_fix.rules.mxu.scoping import unique
 
 Rows = tuple[int, int]
 """The first row, and how many."""

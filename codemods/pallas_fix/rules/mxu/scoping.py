@@ -15,8 +15,8 @@ from pallas_fix.edits import Edit, MoveIntoScope, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.names import Function
 from pallas_fix.facts.values import Ref, Trace
-from pallas_fix.rules.acc_code import Mxu, Writer
 from pallas_fix.rules.base import Reason
+from pallas_fix.rules.mxu.acc_code import Mxu, Writer
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from pallas_fix.facts.allocations import argument
 from pallas_fix.facts.indexing import is_zero
 from pallas_fix.facts.names import Function
 from pallas_fix.facts.values import Event, Region
-from pallas_fix.rules.acc_code import ACC_DTYPES, Writer
 from pallas_fix.rules.base import Reason
-from pallas_fix.rules.liveness import Life
-from pallas_fix.rules.order import deferred
-from pallas_fix.rules.popped import zeroed_pops
-from pallas_fix.rules.scoping import own, scope_edit, unique, unscopable
+from pallas_fix.rules.mxu.acc_code import ACC_DTYPES, Writer
+from pallas_fix.rules.mxu.liveness import Life
+from pallas_fix.rules.mxu.order import deferred
+from pallas_fix.rules.mxu.popped import zeroed_pops
+from pallas_fix.rules.mxu.scoping import own, scope_edit, unique, unscopable
 
 BOUND = (
     "each accumulation is rounded to float32 once more: relative to the sum of the absolute "

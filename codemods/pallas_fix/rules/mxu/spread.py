@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pallas_fix.edits import Code, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Event, Region
-from pallas_fix.rules.liveness import Life
-from pallas_fix.rules.mxu import MXUS, feeds
+from pallas_fix.rules.mxu.index import MXUS, feeds
+from pallas_fix.rules.mxu.liveness import Life
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from pallas_fix.edits import (
     Replace,
 )
 from pallas_fix.facts import Facts
-from pallas_fix.rules.acc_code import Writer, narrow
 from pallas_fix.rules.base import Reason
-from pallas_fix.rules.scoping import Placed, scope_edit, unique, unknown_allocation, unscopable
+from pallas_fix.rules.mxu.acc_code import Writer, narrow
+from pallas_fix.rules.mxu.scoping import Placed, scope_edit, unique, unknown_allocation, unscopable
 
 
 def swap(module: Facts, placed: Sequence[Placed]) -> list[Edit] | Reason:

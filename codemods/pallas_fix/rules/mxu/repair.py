@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pallas_fix.edits import Edit, Fix, RemoveStatement, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Ref, Trace
-from pallas_fix.rules.acc_code import Mxu, narrow
 from pallas_fix.rules.base import Finding, Reason
-from pallas_fix.rules.liveness import Life, life
-from pallas_fix.rules.mxu import MXUS, mxu_index
-from pallas_fix.rules.outlive import outlive
-from pallas_fix.rules.pieces import pieces
-from pallas_fix.rules.relocate import relocate
-from pallas_fix.rules.scoping import Placed, unique
-from pallas_fix.rules.spread import spread
-from pallas_fix.rules.swap import swap
-from pallas_fix.rules.uses import use_edits
+from pallas_fix.rules.mxu.acc_code import Mxu, narrow
+from pallas_fix.rules.mxu.index import MXUS, mxu_index
+from pallas_fix.rules.mxu.liveness import Life, life
+from pallas_fix.rules.mxu.outlive import outlive
+from pallas_fix.rules.mxu.pieces import pieces
+from pallas_fix.rules.mxu.relocate import relocate
+from pallas_fix.rules.mxu.scoping import Placed, unique
+from pallas_fix.rules.mxu.spread import spread
+from pallas_fix.rules.mxu.swap import swap
+from pallas_fix.rules.mxu.uses import use_edits
 from pallas_fix.targets import TARGETS
 
 _ENTRIES = 128

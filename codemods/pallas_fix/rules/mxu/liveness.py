@@ -15,7 +15,7 @@ from pallas_fix.facts import Facts
 from pallas_fix.facts.indexing import is_zero
 from pallas_fix.facts.values import Event, Loaded, Ref, Region, Trace, View
 from pallas_fix.rules.base import Reason
-from pallas_fix.rules.order import alternatives, exhaustive, waits
+from pallas_fix.rules.mxu.order import alternatives, exhaustive, waits
 
 _MXU = ("acc", "pop")
 

@@ -16,7 +16,7 @@ from pallas_fix.facts import Facts
 from pallas_fix.facts.constants import UNKNOWN, Value
 from pallas_fix.facts.values import Event, Ref, Region, Trace
 from pallas_fix.rules.base import Reason
-from pallas_fix.rules.order import alternatives
+from pallas_fix.rules.mxu.order import alternatives
 
 MXUS = 2
 """MXUs of a TPU7x core (`num_mxus` in jax/_src/tpu_info.py)."""

@@ -11,8 +11,8 @@ from pallas_fix.edits import Code, Edit, InsertBefore, RemoveStatement, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Event, Loaded, View
 from pallas_fix.rules.base import Reason
-from pallas_fix.rules.liveness import Action, Life
-from pallas_fix.rules.order import deferred, plain_calls
+from pallas_fix.rules.mxu.liveness import Action, Life
+from pallas_fix.rules.mxu.order import deferred, plain_calls
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from pallas_fix.facts.values import Event, Region
-from pallas_fix.rules.liveness import Life
-from pallas_fix.rules.order import alternatives, exhaustive
+from pallas_fix.rules.mxu.liveness import Life
+from pallas_fix.rules.mxu.order import alternatives, exhaustive
 
 _Popped = frozenset[Event]
 
