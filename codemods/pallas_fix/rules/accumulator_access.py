@@ -21,7 +21,8 @@ class AccumulatorAccess(Rule):
       after the last accumulation; a second read takes the value popped before;
     - a zero store before the first accumulation goes: an accumulator starts at zero;
     - `acc[...] += bias` before the pop is added to the popped value;
-    - a trivial `.at[...]` goes.
+    - a trivial `.at[...]` goes; fixed rows (`acc.at[pl.ds(0, 32)]`) of an accumulator that
+      `pl.run_scoped` allocates become an accumulator each.
 
     ## Why it fails
     Only `matmul_acc_lhs` and `matmul_pop` reach accumulator memory, and both take the whole ref.

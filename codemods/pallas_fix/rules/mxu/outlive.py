@@ -24,9 +24,9 @@ from pallas_fix.rules.mxu.order import deferred
 from pallas_fix.rules.mxu.popped import zeroed_pops
 from pallas_fix.rules.mxu.scoping import own, scope_edit, unique, unscopable
 
-BOUND = (
-    "each accumulation is rounded to float32 once more: relative to the sum of the absolute "
-    "terms, at most 2**-24 for each accumulation"
+_BOUND = (
+    "each accumulation is rounded to the dtype of the ref once more: relative to the sum of the "
+    "absolute terms, at most 2**-24 for each in float32, 2**-8 in bfloat16"
 )
 _MEMORY = frozenset({"acc", "pop", "load", "store", "update"})
 
@@ -119,7 +119,7 @@ def _edits(
         return types
     edits.append(scope_edit(module, home, [acc], types, writer))
     edits.extend(writer.imports)
-    return Outlived(unique(edits), None if overwrite else BOUND)
+    return Outlived(unique(edits), None if overwrite else _BOUND)
 
 
 def _types(

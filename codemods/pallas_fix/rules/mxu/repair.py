@@ -10,7 +10,7 @@ from pallas_fix.edits import Edit, Fix, RemoveStatement, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Ref, Trace
 from pallas_fix.rules.base import Finding, Reason
-from pallas_fix.rules.mxu.acc_code import Mxu, narrow
+from pallas_fix.rules.mxu.acc_code import ACC_DTYPES, Mxu, narrow
 from pallas_fix.rules.mxu.index import MXUS, mxu_index
 from pallas_fix.rules.mxu.liveness import Life, life
 from pallas_fix.rules.mxu.outlive import outlive
@@ -255,12 +255,20 @@ def findings(
         ran = tuple(
             dict.fromkeys(module.names.scopes[t.function].qualname for t, _ in group.members)
         )
-        certain = made.plain and any(
+        accumulates = any(
             e.ref is r and e.kind == "acc" for t, r in group.members for e in t.root.events()
         )
+        certain = made.plain and accumulates and _dtypes_fit(module, group)
         fix = Fix(tuple(made.edits), certain, made.bound, ran)
         notes = (f"the fix reorders a sum: {made.bound}",) if made.bound else ()
         yield Finding(code, module.span(node), message(ref), fix, None, function, notes)
+
+
+def _dtypes_fit(module: Facts, group: Group) -> bool:
+    """True where the refs are known to have dtypes that accumulators can have."""
+    allocations = (ref.allocation for _, ref in group.members if ref.allocation is not None)
+    dtypes = [a.dtype for a in allocations if a.dtype is not None]
+    return all(module.constants.dtype(dtype) in ACC_DTYPES for dtype in dtypes)
 
 
 def no_accumulators(targets: Sequence[str]) -> Reason | None:
