@@ -60,6 +60,7 @@ def names(stages: tuple[StageResult, ...]) -> list[str]:
     return [f"{stage.stage}{'' if stage.ok else ' fails'}" for stage in stages]
 
 
+@pytest.mark.newest
 @pytest.mark.compile
 @pytest.mark.parametrize("case", [MXU_CASE, "main()"])
 def test_an_accumulator_in_vmem_and_its_repair(ladder: Ladder, tmp_path: Path, case: str) -> None:
@@ -94,6 +95,7 @@ def test_wgmma_compiles_for_hopper_and_is_refused_for_blackwell(
     assert "wgmma" in blackwell.after[-1].message
 
 
+@pytest.mark.newest
 @pytest.mark.compile
 @pytest.mark.parametrize(
     ("old", "new", "message"),
@@ -113,12 +115,14 @@ def test_what_the_tpu_compiler_refuses_has_a_line(
     assert "\n" not in failure.message
 
 
+@pytest.mark.newest
 @pytest.mark.compile
 def test_a_chip_without_accumulators(ladder: Ladder, tmp_path: Path) -> None:
     failure = climb(ladder, tmp_path, MXU, MXU_CASE, target="v6e").after[-1]
     assert (failure.ok, failure.message) == (False, "Accumulators are not available on TPU v6e")
 
 
+@pytest.mark.newest
 @pytest.mark.compile
 def test_an_abort_of_the_compiler_is_a_result(ladder: Ladder, tmp_path: Path) -> None:
     text = MXU.replace("mxu_index=0", "mxu_index=7")
@@ -136,6 +140,7 @@ def test_interpret_mode_of_the_user_is_not_what_is_compiled(ladder: Ladder, tmp_
     assert names(climb(ladder, tmp_path, text, MXU_CASE).after) == ["import", "trace fails"]
 
 
+@pytest.mark.newest
 @pytest.mark.compile
 def test_launches_at_import_are_collected(ladder: Ladder, tmp_path: Path) -> None:
     text = MXU + "\n\nmain()\n"
