@@ -6,6 +6,7 @@ import ast
 from abc import abstractmethod
 
 from pallas_fix.facts.calls import Calls
+from pallas_fix.facts.combining import UNROLL, arithmetic, constant, grid_test, pick
 from pallas_fix.facts.constants import UNKNOWN, Value
 from pallas_fix.facts.indexing import is_whole
 from pallas_fix.facts.names import Function
@@ -13,19 +14,15 @@ from pallas_fix.facts.values import (
     OTHER,
     Callee,
     Frame,
-    GridTest,
     Items,
     Known,
     Loaded,
-    Program,
     Ref,
     Table,
     View,
 )
 
 _META = frozenset({"shape", "dtype", "ndim", "size", "aval", "inner_aval", "memory_space"})
-UNROLL = 16
-"""The longest Python loop that is walked pass by pass."""
 
 
 class Expressions(Calls):
@@ -138,7 +135,7 @@ class Expressions(Calls):
             return self._defined(definition, frame)
         value = self.constants.fold(expr)
         if value is not UNKNOWN:
-            return _constant(value)
+            return constant(value)
         origin = self.constants.origin(expr)
         if isinstance(origin, ast.Call) and self._is_callable(origin):
             return self.eval(origin, self._closure(origin, frame))
@@ -181,7 +178,7 @@ class Expressions(Calls):
             return Callee(definition, None, (OTHER,) if method and not static else ())
         value = self.constants.fold(expr)
         if value is not UNKNOWN:
-            return _constant(value)
+            return constant(value)
         held = self.eval(base, frame)
         if not isinstance(held, Ref | View):
             return OTHER
@@ -199,7 +196,7 @@ class Expressions(Calls):
         held = self.eval(base, frame)
         position = self.eval(index, frame)
         if isinstance(held, Items | Table):
-            picked = _pick(held, position)
+            picked = pick(held, position)
             if picked is OTHER:
                 self.escape(held, expr)
             return picked
@@ -219,9 +216,9 @@ class Expressions(Calls):
             value = self.constants.fold(expr, local)
             return Known(value) if value is not UNKNOWN else OTHER
         if isinstance(expr, ast.BinOp):
-            return _arithmetic(expr, parts)
+            return arithmetic(expr, parts)
         if isinstance(expr, ast.Compare) and len(parts) == 2 and isinstance(expr.ops[0], ast.Eq):
-            return _grid_test(parts[0], parts[1])
+            return grid_test(parts[0], parts[1])
         for part in parts:
             if isinstance(part, Ref):
                 self.emit("meta", expr, part, how=part)
@@ -260,50 +257,3 @@ class Expressions(Calls):
             return
         with self.inside("unknown", callee.node):
             self.call(callee, [OTHER] * 8, {})
-
-
-def _constant(value: Value) -> object:
-    if isinstance(value, tuple):
-        return Items(tuple(_constant(v) for v in value))
-    return Known(value)
-
-
-def _pick(held: Items | Table, position: object) -> object:
-    if not isinstance(position, Known):
-        return OTHER
-    if isinstance(held, Table):
-        return held.items.get(position.value, OTHER)
-    index = position.value
-    if not isinstance(index, int) or (held.open_front and index >= 0):
-        return OTHER
-    return held.items[index] if -len(held.items) <= index < len(held.items) else OTHER
-
-
-def _arithmetic(expr: ast.BinOp, parts: list[object]) -> object:
-    match parts:
-        case [Items(items=left, open_front=front), Items(items=right, open_front=False)]:
-            return Items(left + right, front) if isinstance(expr.op, ast.Add) else OTHER
-        case [Items(items=items, open_front=False), Known(value=int(count))]:
-            repeat = isinstance(expr.op, ast.Mult) and 0 <= count <= UNROLL
-            return Items(items * count) if repeat else OTHER
-        case [Program(axis=axis, count=is_count, offset=offset), Known(value=int(number))]:
-            if isinstance(expr.op, ast.Add | ast.Sub):
-                step = number if isinstance(expr.op, ast.Add) else -number
-                return Program(axis, is_count, offset + step)
-    return OTHER
-
-
-def _grid_test(left: object, right: object) -> object:
-    if not isinstance(left, Program):
-        left, right = right, left
-    if not isinstance(left, Program) or left.count:
-        left, right = right, left
-    if not isinstance(left, Program) or left.count:
-        return OTHER
-    if isinstance(right, Known) and isinstance(right.value, int):
-        step = right.value - left.offset
-        return GridTest(left.axis, "other", step) if step else GridTest(left.axis, "first")
-    if isinstance(right, Program) and right.count and right.axis == left.axis:
-        last = right.offset - left.offset == -1
-        return GridTest(left.axis, "last" if last else "other")
-    return GridTest(left.axis, "other")

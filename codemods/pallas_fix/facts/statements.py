@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from pallas_fix.facts.expressions import UNROLL, Expressions
+from pallas_fix.facts.combining import UNROLL
+from pallas_fix.facts.expressions import Expressions
 from pallas_fix.facts.indexing import is_whole
 from pallas_fix.facts.values import OTHER, Callee, Frame, GridTest, Items, Known, Ref, View
 
