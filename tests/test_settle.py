@@ -62,7 +62,7 @@ def test_what_may_be_written(certain: bool, asked: bool, before: str, level: Lev
     allowed = level is not Level.REFUTED and (
         certain
         or asked
-        or level in (Level.EQUAL, Level.CLOSE)
+        or level is Level.EQUAL
         or (level is Level.COMPILED and before == DOCUMENTED)
     )
     verdict = Verdict(level, "", (), before)

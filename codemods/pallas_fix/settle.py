@@ -70,7 +70,7 @@ def may_write(
     certain = finding.fix is not None and finding.fix.certain
     if verdict.level is Level.REFUTED:
         return False
-    if certain or unverified or verdict.level in (Level.EQUAL, Level.CLOSE):
+    if certain or unverified or verdict.level is Level.EQUAL:
         return True
     documented = any(re.search(message, verdict.before_failed) for message in messages)
     return verdict.level is Level.COMPILED and documented

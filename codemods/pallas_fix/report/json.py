@@ -19,7 +19,7 @@ Keys of version 1; a later version may add keys, and a key that changes its mean
         line, column, end_line, end_column   of the file as the run leaves it; columns from 1
         state   'fixed', 'shown' (there is a fix, not written) or 'not fixed'
         certain true or false; null where there is no fix
-        level   'equal', 'close', 'compiled', 'lowered', 'traced', 'unverified', 'refuted' or null
+        level   'equal', 'compiled', 'lowered', 'traced', 'unverified', 'refuted' or null
         evidence, before_failed              sentences, may be empty
         reason  {code, text, way_out} where it was not fixed, else null
         case    the line that would have it verified, may be empty

@@ -20,7 +20,6 @@ class Level(StrEnum):
     """The strongest thing known of a fix. Only `equal` may be called proved."""
 
     EQUAL = "equal"
-    CLOSE = "close"
     COMPILED = "compiled"
     LOWERED = "lowered"
     TRACED = "traced"
