@@ -262,6 +262,15 @@ def test_a_full_disk_is_no_internal_error() -> None:
     assert done.stderr == b"error: [Errno 28] No space left on device\n"
 
 
+def test_a_path_that_the_system_refuses_is_one_problem(console: Console) -> None:
+    Path("k.py").write_bytes(BROKEN)
+    status, _, error = console.apply("--check", "k.py", f"{'long' * 100}/k.py")
+    assert status == 2
+    assert "1 would be fixed in 1 file" in error
+    assert "1 problem: see above" in error
+    assert "internal error" not in error
+
+
 def test_a_file_that_cannot_be_written_keeps_its_findings(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ def read_case(text: str) -> tuple[Case, Path]:
     if case.path is None:
         raise ConfigError(f"name the file of the entry: path/to/kernels.py:{text}")
     path = Path(case.path)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ConfigError(f"case {text!r}: there is no file {path}")
     return replace(case, path=None), path
 

@@ -98,7 +98,7 @@ def default_python() -> Path:
     if active:
         parts = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
         python = Path(active, *parts)
-        if python.exists():
+        if os.path.exists(python):
             return python
     return Path(sys.executable)
 
@@ -182,7 +182,7 @@ def _jax(text: str, place: str) -> str:
 
 
 def _python(path: Path, place: str) -> Path:
-    if path.is_dir():
+    if os.path.isdir(path):
         raise ConfigError(f"{place}: {path} is a folder; name its interpreter, {path}/bin/python")
     if not os.access(path, os.X_OK):
         raise ConfigError(f"{place}: {path} is not an executable file")

@@ -74,7 +74,7 @@ def _files(root: Path) -> Iterator[Path]:
     for folder in (root, *root.parents):
         yield from (folder / name for name in _LOCKS)
         yield from sorted(folder.glob("requirements*.txt"))
-        if (folder / ".git").exists():
+        if os.path.exists(folder / ".git"):
             return
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,7 @@ def find_project(folder: Path) -> Project:
     plain: Project | None = None
     for parent in (folder, *folder.parents):
         file = parent / "pyproject.toml"
-        if file.is_file():
+        if os.path.isfile(file):
             document = _toml(file)
             tool = document.get("tool")
             table = tool.get("pallas-fix") if isinstance(tool, dict) else None
@@ -85,7 +86,7 @@ def _top(folder: Path) -> Path:
     tree = work_tree(str(folder))
     if tree is not None:
         return Path(tree)
-    while (folder / "__init__.py").exists() and folder != folder.parent:
+    while os.path.exists(folder / "__init__.py") and folder != folder.parent:
         folder = folder.parent
     return folder
 
