@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -13,6 +13,10 @@ _MARK = "\x0c\t\x0c \x0c"
 _LINE_END = r"(\r\n|\n|\r)"
 _ENDS = re.compile(_LINE_END)
 _INDENTED_BY_FORM_FEED = re.compile(_LINE_END + r"(\x0c+)(?=[ \t]*[^\s#])")
+_TAIL = re.compile(
+    r"(?:(?<=\n)|(?<=\r)(?!\n))"
+    r"(?:[ \t\x0c]*(?:#[^\r\n]*)?(?:\r\n|\n|\r))*[ \t\x0c]*(?:#[^\r\n]*)?\Z"
+)
 _MARKED_FORM_FEED = re.compile(_MARK + r"(\x0c+)" + _LINE_END)
 
 
@@ -27,6 +31,10 @@ class RewriteError(Exception):
         self.fix = fix
 
 
+class _Differs(RewriteError):
+    """The text that libcst prints is not the one that it read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """A file as a CST, and what has to be put back around it.
@@ -34,7 +42,7 @@ class Parsed:
     `starts` are the lines on which the statements of the module begin, with the comments above
     them, and the line on which the last one has ended. `form_feeds` says, by line, how many
     form feeds stood before the first token of that line: the positions of `ast` count them,
-    those of libcst do not.
+    those of libcst do not. `suffix` is what was cut off behind the last line of code.
     """
 
     module: cst.Module
@@ -42,19 +50,31 @@ class Parsed:
     starts: tuple[int, ...]
     prefix: str
     form_feeds: dict[int, int]
+    suffix: str = ""
 
     def text(self, module: cst.Module) -> str:
         """The text of `module`, which was made out of this file's module."""
-        return _unprotected(self.prefix, module.code)
+        return _unprotected(self.prefix, module.code) + self.suffix
 
 
 def parse(text: str) -> Parsed:
     """Parse the text of a file, which may begin with a BOM.
 
     libcst drops a form feed before the first token of a line. It is moved to the end of the
-    line before, where libcst keeps it, and goes back when the text is printed. Raises
-    RewriteError where libcst cannot parse the text or would not print it back as it is.
+    line before, where libcst keeps it, and goes back when the text is printed. Where libcst
+    loses blanks or comments behind the last line of code, these lines are set aside and put
+    back. Raises RewriteError where libcst cannot parse the text or would not print it back as
+    it is.
     """
+    try:
+        return _parse(text)
+    except _Differs:
+        tail = _TAIL.search(text)
+        at = tail.start() if tail else len(text)
+        return replace(_parse(text[:at]), suffix=text[at:])
+
+
+def _parse(text: str) -> Parsed:
     body = text.removeprefix(BOM)
     stripped = body.lstrip("\x0c")
     prefix = text[: len(text) - len(stripped)]
@@ -77,7 +97,7 @@ def parse(text: str) -> Parsed:
     printed = _unprotected(prefix, code)
     if printed != text:
         line = _first_difference(text, printed)
-        raise RewriteError(
+        raise _Differs(
             f"libcst does not print this file back as it is (line {line} differs), so it cannot be "
             "edited without damage"
         )
