@@ -52,6 +52,7 @@ class AccumulatorConstruction(Rule):
     `ValueError: Memory space ACC(mxu_id=0) is not supported by mesh ...`,
     `TypeError: load_staged_rhs must be an integer or None.`
     While it is lowered:
+    `RuntimeError: std::bad_cast` (a float for `load_staged_rhs`),
     `NotImplementedError: Invalid memory space: AccMemorySpace(mxu_id=0)`,
     `NotImplementedError: Unimplemented primitive in Pallas TPU lowering for tc: new_ref`,
     `ValueError: Accumulator space overflow while attempting to allocate ref of shape ...`,
@@ -112,6 +113,7 @@ class AccumulatorConstruction(Rule):
         r"Invalid memory space: AccMemorySpace",
         r"Unimplemented primitive in Pallas TPU lowering for tc: (?:new_ref|empty)\b(?!_ref)",
         r"load_staged_rhs must be an integer or None",
+        r"std::bad_cast",
         r"Accumulator space overflow",
         r"Accumulators are not available on TPU",
         r"KeyError: AccMemorySpace",
