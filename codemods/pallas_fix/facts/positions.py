@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 
 from pallas_fix.edits import Span
 
+_LOCATED = (
+    ast.expr,
+    ast.stmt,
+    ast.arg,
+    ast.keyword,
+    ast.alias,
+    ast.ExceptHandler,
+    ast.pattern,
+    *((ast.type_param,) if sys.version_info >= (3, 12) else ()),
+)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
@@ -18,13 +29,11 @@ class Positions:
 
     def span(self, node: ast.AST) -> Span:
         """The region of a node that has a position; raises AttributeError for one that has none."""
-        line, end_line = node.lineno, node.end_lineno  # type: ignore[attr-defined]
-        return Span(
-            line,
-            self._characters(line, node.col_offset),  # type: ignore[attr-defined]
-            end_line,
-            self._characters(end_line, node.end_col_offset),  # type: ignore[attr-defined]
-        )
+        if not isinstance(node, _LOCATED):
+            raise AttributeError(f"{type(node).__name__} has no position")
+        line, end_line = node.lineno, node.end_lineno or node.lineno
+        start, end = node.col_offset, node.end_col_offset or node.col_offset
+        return Span(line, self._characters(line, start), end_line, self._characters(end_line, end))
 
     def source(self, span: Span) -> str:
         """The text of a region."""

@@ -207,8 +207,9 @@ def _subject(given: ast.expr) -> ast.expr | None:
 
 
 def _method(given: ast.expr) -> str:
-    is_method = isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute)
-    return given.func.attr if is_method else ""  # type: ignore[attr-defined]
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute):
+        return given.func.attr
+    return ""
 
 
 def _only_at(given: ast.expr) -> bool:
