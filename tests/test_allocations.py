@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 
 import pytest
+from jax.experimental import pallas
+from jax.experimental.pallas import tpu
 
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import Allocation, is_invented
@@ -70,8 +72,6 @@ def test_no_allocation(text: str) -> None:
 
 
 def test_no_name_of_jax_counts_as_invented() -> None:
-    pallas = pytest.importorskip("jax.experimental.pallas")
-    tpu = pytest.importorskip("jax.experimental.pallas.tpu")
     for module in (pallas, tpu, pallas.MemorySpace, tpu.MemorySpace):
         path = getattr(module, "__name__", "")
         base = f"jax.experimental.pallas.{path.rpartition('.')[2]}".replace(

@@ -204,10 +204,10 @@ def _rank(
 
 def _parameters(function: ast.FunctionDef) -> Iterator[str]:
     """The parameters without a default, as arguments still to be filled in."""
+    from pallas_fix.facts.scopes import defaults
+
     args = function.args
-    positional = args.posonlyargs + args.args
-    for arg in positional[: len(positional) - len(args.defaults)]:
-        yield f"{arg.arg}=..."
-    for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-        if default is None:
+    known = defaults(args)
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+        if arg not in known:
             yield f"{arg.arg}=..."

@@ -45,6 +45,10 @@ class Facts:
         """The text of a node as the file has it."""
         return self._positions.source(self.span(node))
 
+    def within(self, outer: ast.AST, inner: ast.AST) -> bool:
+        """True if `inner` is written inside `outer`, or is it."""
+        return self.span(outer).contains(self.span(inner))
+
     @cached_property
     def _guarded(self) -> tuple[Span, ...]:
         return tuple(self.span(node) for node in guarded(self.names))

@@ -130,7 +130,7 @@ class Walker(Statements):
     def _forget_constants(self, function: Function, frame: Frame) -> None:
         """Other files may call a public function with other numbers, if not with other kernels."""
         name = getattr(function, "name", "_")
-        nested = next(self.names.enclosing(function), None) is not None
+        nested = not self.names.at_import(function)
         if name.startswith("_") or nested:
             return
         for key, value in frame.variables.items():

@@ -43,10 +43,8 @@ def _raises(context: ast.expr) -> bool:
 
 
 def _following(node: ast.If, names: Names) -> Iterator[ast.stmt]:
-    block = names.parent[node]
-    for _, value in ast.iter_fields(block):
-        if isinstance(value, list) and node in value:
-            yield from value[value.index(node) + 1 :]
+    block = names.block(node)
+    yield from block[block.index(node) + 1 :]
 
 
 def _catches(handler: ast.ExceptHandler) -> bool:

@@ -204,6 +204,17 @@ class Names:
                 found.setdefault(function, []).append(call)
         return found
 
+    def at_import(self, node: ast.AST) -> bool:
+        """True for code that runs while the module is imported, outside of all functions."""
+        return next(self.enclosing(node), None) is None
+
+    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The list of statements in which a statement stands."""
+        for _, value in ast.iter_fields(self.parent[statement]):
+            if isinstance(value, list) and statement in value:
+                return value
+        return []
+
     def qualname(self, node: ast.AST) -> str:
         """`__qualname__` of the scope in which a node is evaluated; `<module>` at the top."""
         return self.scope(node).qualname or "<module>"

@@ -191,3 +191,14 @@ class Trace:
     launch: Launch | None
     refs: list[Ref] = field(default_factory=list)
     parameters: tuple[str, ...] = ()
+    _uses: dict[Ref, tuple[Event, ...]] | None = None
+
+    def uses(self, ref: Ref) -> tuple[Event, ...]:
+        """The events of one ref, in order. The walk is over: they are sorted out once."""
+        if self._uses is None:
+            found: dict[Ref, list[Event]] = {}
+            for event in self.root.events():
+                if event.ref is not None:
+                    found.setdefault(event.ref, []).append(event)
+            self._uses = {one: tuple(events) for one, events in found.items()}
+        return self._uses.get(ref, ())

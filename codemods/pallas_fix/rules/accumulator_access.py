@@ -77,7 +77,7 @@ class AccumulatorAccess(Rule):
                 known = ref.space == "pltpu.ACC" and ref.kind in ("scoped", "empty")
                 shape = module.constants.shape(ref.allocation.shape) if ref.allocation else None
                 known = known and (shape is None or len(shape) == 2)
-            return known and any(e.ref is ref and _is_access(e) for e in trace.root.events())
+            return known and any(map(_is_access, trace.uses(ref)))
 
         yield from findings(module, self.code, wanted, _message, self.options.targets)
 

@@ -12,7 +12,6 @@ from pallas_fix.facts.values import Event, Ref, Trace
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.extent import ref_extent
 from pallas_fix.rules.construction.trouble import Made, Repair, Trouble, shared_code
-from pallas_fix.rules.construction.written import within
 from pallas_fix.rules.mxu.acc_code import ACC_DTYPES, Writer
 
 _FLOATS = ("float", "bfloat")
@@ -104,7 +103,7 @@ def _in_place(module: Facts, allocation: Allocation, dtype: str) -> list[Edit] |
     """Give the allocation another dtype, where only it reads the expression."""
     node, expr = allocation.node, allocation.dtype
     writer = Writer(module, node)
-    if expr is not None and within(module, node, expr):
+    if expr is not None and module.within(node, expr):
         edit = Replace(module.span(expr), Code(writer.name(dtype)))
         return [edit, *writer.imports]
     shape = writer.moved(allocation.shape) if allocation.shape is not None else None

@@ -15,7 +15,6 @@ from pallas_fix.rules.construction.trouble import (
     Made,
     Repair,
     Trouble,
-    at_import,
     names_accumulator,
 )
 from pallas_fix.rules.mxu.acc_code import Writer
@@ -98,7 +97,7 @@ def _no_name(written: str | None) -> str:
 
 
 def _repair(module: Facts, site: _Site) -> Repair | Reason:
-    if at_import(module, site.made.allocation.node) or _serves_both(module, site):
+    if module.names.at_import(site.made.allocation.node) or _serves_both(module, site):
         return _swapped(module, site)
     edits = _edits(module, site)
     return edits if isinstance(edits, Reason) else Repair(tuple(edits), _is_certain(site))
@@ -184,7 +183,7 @@ def _swapped(module: Facts, site: _Site) -> Repair | Reason:
         return edits
     node = site.made.allocation.node
     uses = {item.ref.slot.element for item in placed if item.ref.slot is not None} - {node}
-    if uses and at_import(module, node):
+    if uses and module.names.at_import(node):
         statement = module.names.statement(node)
         if uses != _loads(module, statement):
             return refused
@@ -253,7 +252,7 @@ class _Definitions:
                 name = module.source(site.name)
                 if isinstance(site.space, ast.Call) and site.index is not None:
                     continue
-            if at_import(module, site.made.allocation.node):
+            if module.names.at_import(site.made.allocation.node):
                 return _swapped(module, site)
             made = _edits(module, site, name)
             if isinstance(made, Reason):

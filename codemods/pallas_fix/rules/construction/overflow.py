@@ -19,9 +19,7 @@ from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.trouble import Repair, Trouble
 from pallas_fix.rules.construction.written import COLUMNS, SUBLANES
 from pallas_fix.rules.mxu.acc_code import Writer
-from pallas_fix.rules.mxu.index import MXUS
-
-ENTRIES = 128
+from pallas_fix.rules.mxu.index import ENTRIES, MXUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +163,7 @@ def _trouble(module: Facts, trace: Trace, full: _Taken, alive: list[_Taken]) -> 
 def _unused(module: Facts, trace: Trace, full: _Taken, alive: list[_Taken]) -> Repair | None:
     """An accumulator that nothing uses may as well be on the other MXU."""
     index = full.allocation.index
-    if index is None or any(event.ref is full.ref for event in trace.root.events()):
+    if index is None or trace.uses(full.ref):
         return None
     others = sum(t.entries for t in alive if t.mxu == 1 - full.mxu)
     within = module.span(full.allocation.node).contains(module.span(index))

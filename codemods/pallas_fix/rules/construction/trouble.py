@@ -51,8 +51,8 @@ class Made:
     def events(self, *kinds: str) -> Iterable[tuple[Trace, Event]]:
         """The events of these kinds that reach its refs."""
         for trace, ref in self.refs:
-            for event in trace.root.events():
-                if event.ref is ref and event.kind in kinds:
+            for event in trace.uses(ref):
+                if event.kind in kinds:
                     yield trace, event
 
 
@@ -111,16 +111,6 @@ def imports(module: Facts, *packages: str) -> bool:
                 targets += [item.name for item in binding.node.names]
             if any(canonical(target).partition(".")[0] in packages for target in targets):
                 return True
-    return False
-
-
-def at_import(module: Facts, node: ast.AST) -> bool:
-    """True for code that runs while the module is imported: there `pltpu.ACC(...)(...)` fails."""
-    scope = module.names.scope(node)
-    while not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        if scope.parent is None:
-            return True
-        scope = scope.parent
     return False
 
 

@@ -17,11 +17,6 @@ SUBLANES = 8
 """Its rows are a multiple of this (`num_sublanes` of TPU7x, there too)."""
 
 
-def within(module: Facts, outer: ast.AST, inner: ast.AST) -> bool:
-    """True if `inner` is written inside `outer`, so that changing it changes nothing else."""
-    return module.span(outer).contains(module.span(inner))
-
-
 def last_dimensions(
     module: Facts, writer: Writer, allocation: Allocation, first: int
 ) -> list[str] | Reason:
@@ -47,7 +42,7 @@ def write_shape(
 ) -> list[Edit] | Reason:
     """Give an allocation another shape, and leave alone what others share with it."""
     node, old = allocation.node, allocation.shape
-    if old is not None and within(module, node, old):
+    if old is not None and module.within(node, old):
         return [Replace(module.span(old), writer.code(shape)), *writer.imports]
     struct = node.args[0] if isinstance(node, ast.Call) and node.args else None
     dtype = writer.moved(allocation.dtype) if allocation.dtype is not None else None

@@ -21,6 +21,9 @@ from pallas_fix.rules.mxu.order import alternatives
 MXUS = 2
 """MXUs of a TPU7x core (`num_mxus` in jax/_src/tpu_info.py)."""
 
+ENTRIES = 128
+"""Accumulator entries of 8 rows for each MXU of it (`num_accumulators` there)."""
+
 
 def mxu_index(module: Facts, trace: Trace, ref: Ref) -> int | Reason:
     """The index of the MXU that `ref` accumulates on in `trace`, or why it is not certain.

@@ -61,15 +61,15 @@ class Life:
 
 def life(module: Facts, trace: Trace, ref: Ref) -> Life | Reason:
     """Follow one ref, or say why that is not possible."""
-    events = [event for event in trace.root.events() if event.ref is ref]
+    events = trace.uses(ref)
     # `matmul_acc_lhs(acc[...], x)` reads nothing: the ref itself was meant.
     passed = {e.how.node for e in events if e.kind in _MXU and isinstance(e.how, Loaded)}
-    events = [event for event in events if event.node not in passed]
-    for event in events:
+    kept = [event for event in events if event.node not in passed]
+    for event in kept:
         reason = _hopeless(module, event)
         if reason is not None:
             return reason
-    return lifetime(module, trace, ref, events)
+    return lifetime(module, trace, ref, kept)
 
 
 def lifetime(module: Facts, trace: Trace, ref: Ref, events: list[Event]) -> Life:

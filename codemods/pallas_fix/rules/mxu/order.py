@@ -47,7 +47,7 @@ def waits(module: Facts, addition: ast.AST, read: ast.AST) -> bool:
     first, last = names.statement(addition), names.statement(read)
     if not isinstance(first, ast.AugAssign) or deferred(module, read):
         return False
-    block = _block(module, first)
+    block = names.block(first)
     if last not in block or not plain_calls(module, last):
         return False
     used = {node.id for node in ast.walk(first.value) if isinstance(node, ast.Name)}
@@ -91,10 +91,3 @@ def deferred(module: Facts, node: ast.AST) -> bool:
             return True
         current = module.names.parent.get(current)
     return False
-
-
-def _block(module: Facts, statement: ast.stmt) -> list[ast.stmt]:
-    for _, value in ast.iter_fields(module.names.parent[statement]):
-        if isinstance(value, list) and statement in value:
-            return value
-    return []

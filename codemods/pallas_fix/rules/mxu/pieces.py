@@ -38,7 +38,7 @@ def pieces(module: Facts, trace: Trace, ref: Ref) -> list[Edit] | None:
         return None
     shape = module.constants.shape(allocation.shape)
     wide = module.constants.dtype(allocation.dtype) in ACC_DTYPES
-    inside = next(module.names.enclosing(allocation.node), None) is not None
+    inside = not module.names.at_import(allocation.node)
     if shape is None or len(shape) != 2 or not wide or not inside:
         return None
     if slot.element is not allocation.node or slot.shared:
@@ -67,9 +67,8 @@ def pieces(module: Facts, trace: Trace, ref: Ref) -> list[Edit] | None:
 def _uses(module: Facts, trace: Trace, ref: Ref) -> _Uses | None:
     found = _Uses()
     stored = _stored(module, trace, ref)
-    for event in trace.root.events():
-        inside = module.names.statement(event.node) in stored
-        if event.ref is not ref or (event.kind == "meta" and inside):
+    for event in trace.uses(ref):
+        if event.kind == "meta" and module.names.statement(event.node) in stored:
             continue
         rows = _rows_of(module, event)
         whole = event.kind in ("store", "load", "pop") and rows is None and _is_whole(event)
@@ -85,7 +84,7 @@ def _uses(module: Facts, trace: Trace, ref: Ref) -> _Uses | None:
 
 def _stored(module: Facts, trace: Trace, ref: Ref) -> set[ast.stmt]:
     """The statements that zero the ref: `acc[...] = jnp.zeros_like(acc)` asks for its shape."""
-    events = (e for e in trace.root.events() if e.ref is ref and e.kind == "store")
+    events = (e for e in trace.uses(ref) if e.kind == "store")
     zeroed = {e.node for e in events if is_zero(e.value, module.names)}
     return {module.names.statement(node) for node in zeroed}
 

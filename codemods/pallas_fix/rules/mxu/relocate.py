@@ -167,7 +167,7 @@ def _around(module: Facts, move: Move, moves: list[Move]) -> list[Edit] | Reason
     launch, items, tops = move.launch, move.items, move.tops
     refused = Reason("no-wrapper", "pl.with_scoped does not fit here", "")
     kernel, trace = launch.kernel, items[0].trace
-    if not isinstance(kernel, ast.expr) or next(module.names.enclosing(kernel), None) is None:
+    if not isinstance(kernel, ast.expr) or module.names.at_import(kernel):
         return refused
     keyed = all(slot.key for slot in tops.values())
     count = len(launch.scratch or ())

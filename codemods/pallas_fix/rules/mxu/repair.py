@@ -11,7 +11,7 @@ from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Ref, Trace
 from pallas_fix.rules.base import Finding, Reason
 from pallas_fix.rules.mxu.acc_code import ACC_DTYPES, Mxu, narrow
-from pallas_fix.rules.mxu.index import MXUS, mxu_index
+from pallas_fix.rules.mxu.index import ENTRIES, MXUS, mxu_index
 from pallas_fix.rules.mxu.liveness import Life, life
 from pallas_fix.rules.mxu.outlive import outlive
 from pallas_fix.rules.mxu.pieces import pieces
@@ -21,9 +21,6 @@ from pallas_fix.rules.mxu.spread import spread
 from pallas_fix.rules.mxu.swap import swap
 from pallas_fix.rules.mxu.uses import use_edits
 from pallas_fix.targets import TARGETS
-
-_ENTRIES = 128
-"""Accumulator entries of 8 rows for each MXU of a TPU7x (jax/_src/pallas/mosaic/tpu_info.py)."""
 
 
 @dataclass(slots=True)
@@ -48,7 +45,7 @@ def groups(module: Facts, wanted: Callable[[Trace, Ref], bool]) -> list[Group]:
     found: list[Group] = []
     for trace in module.traces:
         for ref in trace.refs:
-            events = [e for e in trace.root.events() if e.ref is ref]
+            events = trace.uses(ref)
             if not events or not wanted(trace, ref):
                 continue
             nodes = {e.node for e in events if e.kind != "meta"}
@@ -65,7 +62,7 @@ def groups(module: Facts, wanted: Callable[[Trace, Ref], bool]) -> list[Group]:
 
 def reaches_mxu(trace: Trace, ref: Ref) -> bool:
     """True for a ref that `matmul_acc_lhs` or `matmul_pop` gets."""
-    return any(e.ref is ref and e.kind in ("acc", "pop") for e in trace.root.events())
+    return any(event.kind in ("acc", "pop") for event in trace.uses(ref))
 
 
 def repair(module: Facts, group: Group) -> Repair | Reason:
@@ -224,11 +221,11 @@ def _limits(module: Facts, placed: Sequence[Placed]) -> Reason | None:
         for mxu in item.index if isinstance(item.index, tuple) else (item.index,):
             key = (id(item.trace), mxu)
             entries[key] = entries.get(key, 0) + (rows or 0) // 8
-            if entries[key] > _ENTRIES:
+            if entries[key] > ENTRIES:
                 return Reason(
                     "accumulator-space",
                     f"the accumulators of MXU {mxu} need {entries[key]} entries, and a TPU7x has "
-                    f"{_ENTRIES} (8 rows each)",
+                    f"{ENTRIES} (8 rows each)",
                     "use smaller tiles, the other MXU, or one pl.run_scoped after the other",
                 )
     return None
@@ -256,7 +253,7 @@ def findings(
             dict.fromkeys(module.names.scopes[t.function].qualname for t, _ in group.members)
         )
         accumulates = any(
-            e.ref is r and e.kind == "acc" for t, r in group.members for e in t.root.events()
+            event.kind == "acc" for trace, ref in group.members for event in trace.uses(ref)
         )
         certain = made.plain and accumulates and _dtypes_fit(module, group)
         fix = Fix(tuple(made.edits), certain, made.bound, ran)
@@ -288,7 +285,5 @@ def _site(trace: Trace, ref: Ref) -> ast.AST:
     """Where a person would look: the allocation, else the first use as an accumulator."""
     if ref.allocation is not None:
         return ref.allocation.node
-    for event in trace.root.events():
-        if event.ref is ref and event.kind in ("acc", "pop"):
-            return event.node
-    return trace.function
+    uses = (event.node for event in trace.uses(ref) if event.kind in ("acc", "pop"))
+    return next(uses, trace.function)

@@ -41,7 +41,7 @@ def spread(module: Facts, life: Life) -> Spread | None:
         if mxus != {number} or events[-1].kind not in ("pop", "load"):
             return None
     uses = list(_uses(module, life, loop))
-    inside = all(loop in _statements(module, use) for use in uses)
+    inside = all(module.within(loop, use) for use in uses)
     if sorted(passes) != list(range(len(passes))) or len(passes) > MXUS or not inside or not uses:
         return None
     index = loop.target.id
@@ -85,10 +85,3 @@ def _uses(module: Facts, life: Life, loop: ast.For) -> Iterator[ast.Name]:
             found = names.lookup(node.id, names.scope(node))
             if found is not None and found[0].node is function and isinstance(node.ctx, ast.Load):
                 yield node
-
-
-def _statements(module: Facts, node: ast.AST) -> Iterator[ast.AST]:
-    current: ast.AST | None = node
-    while current is not None:
-        yield current
-        current = module.names.parent.get(current)

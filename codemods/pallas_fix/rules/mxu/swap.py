@@ -43,7 +43,7 @@ def _swap_one(module: Facts, items: Sequence[Placed]) -> list[Edit] | Reason:
         allocation, slot = item.ref.allocation, item.ref.slot
         if allocation is None or slot is None:
             return unknown_allocation()
-        top_level = next(module.names.enclosing(allocation.node), None) is None
+        top_level = module.names.at_import(allocation.node)
         named = slot.element is not allocation.node
         others = _others(module, items)
         if others and not named:

@@ -158,14 +158,9 @@ def _follows(module: Facts, first: ast.AST, second: ast.AST) -> bool:
     """True if `second` lies in the statement of `first` or in a later one of the same block."""
     names = module.names
     statement = names.statement(first)
-    block = names.parent[statement]
-    current: ast.AST = names.statement(second)
-    while names.parent.get(current) not in (block, None):
-        current = names.parent[current]
-    for _, value in ast.iter_fields(block):
-        if isinstance(value, list) and statement in value and current in value:
-            return bool(value.index(current) >= value.index(statement))
-    return False
+    block = names.block(statement)
+    later = block[block.index(statement) :]
+    return any(module.within(one, second) for one in later)
 
 
 def _removable(module: Facts, node: ast.AST) -> ast.stmt | None:

@@ -75,7 +75,7 @@ def _is_windowed(module: Facts, spec: ast.Call) -> bool:
 def _repair(
     module: Facts, trace: Trace, ref: Ref, spec: ast.Call, space: ast.expr
 ) -> Repair | Reason:
-    events = [event for event in trace.root.events() if event.ref is ref and event.kind != "meta"]
+    events = [event for event in trace.uses(ref) if event.kind != "meta"]
     kinds = {_use(module, event) for event in events}
     if kinds == {"window"}:
         edit = RemoveArgument(module.span(spec), module.span(space))
