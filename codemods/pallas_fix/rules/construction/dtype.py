@@ -124,8 +124,8 @@ def _casts(module: Facts, made: Made, dtype: str) -> Iterator[tuple[ast.AST, lis
     for trace, event in made.events("pop", "load"):
         node = event.node
         parent = module.names.parent[node]
-        cast = isinstance(parent, ast.Attribute) and parent.attr == "astype"
-        if node in done or cast or not isinstance(event.how, Ref):
+        already = isinstance(parent, ast.Attribute) and parent.attr == "astype"
+        if node in done or already or not isinstance(event.how, Ref):
             continue
         done.add(node)
         store = stored_in(module, trace, event)
@@ -133,18 +133,7 @@ def _casts(module: Facts, made: Made, dtype: str) -> Iterator[tuple[ast.AST, lis
             target = ref_extent(module, trace, store.ref)
             if target is not None and target.dtype == "float32" and target.sure:
                 continue
-        text, imports = _target(module, node, store, dtype)
-        edit = Replace(module.span(node), Code(f"$value{text}", {"value": module.span(node)}))
-        yield node, [edit, *imports]
-
-
-def _target(
-    module: Facts, node: ast.AST, store: Event | None, dtype: str
-) -> tuple[str, tuple[Edit, ...]]:
-    statement = store.node if store is not None else None
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
-        target = module.source(statement.targets[0].value)
-        if len(statement.targets) == 1 and target.isidentifier():
-            return f".astype({target}.dtype)", ()
-    spelled = module.names.spell(f"jnp.{dtype}", node)
-    return f".astype({spelled.text})", spelled.imports
+        writer = Writer(module, node)
+        cast = writer.cast(store.node if store is not None else None, dtype)
+        edit = Replace(module.span(node), writer.code(f"{writer.hole(node)}{cast}"))
+        yield node, [edit, *writer.imports]

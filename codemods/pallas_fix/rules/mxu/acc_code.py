@@ -46,6 +46,13 @@ class Writer:
             return self.hole(expr)
         return _literal(self.module, expr)
 
+    def cast(self, statement: ast.AST | None, dtype: str) -> str:
+        """The cast of a value: to what a statement stores it in as it is, else to `dtype`."""
+        match statement:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=target))]):
+                return f".astype({target}.dtype)"
+        return f".astype({self.name(f'jnp.{dtype}')})"
+
     def accumulator(self, allocation: Allocation, index: Mxu) -> str | Reason:
         """`pltpu.ACC(index)(shape, dtype)` for the shape and dtype of an allocation.
 

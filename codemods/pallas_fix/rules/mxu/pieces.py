@@ -53,7 +53,8 @@ def pieces(module: Facts, trace: Trace, ref: Ref) -> list[Edit] | None:
     order = sorted(uses.parts)
     edits: list[Edit] = [RemoveStatement(module.span(node)) for node in dropped]
     for number, rows in enumerate(order):
-        edits.extend(_part(module, event, number) for event in uses.parts[rows])
+        for event in uses.parts[rows]:
+            edits.extend(_part(module, event, number))
     for event in uses.whole:
         if event.kind != "store":
             read = _read(module, event, order)
@@ -148,15 +149,16 @@ def _dropped(module: Facts, trace: Trace, ref: Ref, uses: _Uses) -> set[ast.AST]
     return dropped if simple else None
 
 
-def _part(module: Facts, event: Event, number: int) -> Edit:
+def _part(module: Facts, event: Event, number: int) -> list[Edit]:
     """`acc.at[rows]` becomes `acc[number]`, and `acc[rows]` a pop of it."""
     node = event.how.node if isinstance(event.how, View | Loaded) else event.node
     base = node.value if isinstance(node, ast.Subscript) else node
     base = base.value if isinstance(base, ast.Attribute) else base
-    text = f"$ref[{number}]"
+    writer = Writer(module, node)
+    text = f"{writer.hole(base)}[{number}]"
     if event.kind == "load":
-        text = f"{module.names.spell('pltpu.matmul_pop', node).text}({text})"
-    return Replace(module.span(node), Code(text, {"ref": module.span(base)}))
+        text = f"{writer.name('pltpu.matmul_pop')}({text})"
+    return [Replace(module.span(node), writer.code(text)), *writer.imports]
 
 
 def _read(module: Facts, event: Event, order: list[Rows]) -> list[Edit] | None:
@@ -176,8 +178,8 @@ def _read(module: Facts, event: Event, order: list[Rows]) -> list[Edit] | None:
         return None
     if not isinstance(base, ast.Name):
         return None
-    pop = module.names.spell("pltpu.matmul_pop", event.node).text
-    ds = module.names.spell("pl.ds", event.node).text
+    writer = Writer(module, event.node)
+    pop, ds = writer.name("pltpu.matmul_pop"), writer.name("pl.ds")
     lines = [
         f"{out}[{ds}({start}, {size})] = {pop}({base.id}[{number}])"
         for number, (start, size) in enumerate(order)
@@ -187,6 +189,7 @@ def _read(module: Facts, event: Event, order: list[Rows]) -> list[Edit] | None:
         Replace(module.span(index), Code(f"{ds}({start}, {size})")),
         Replace(module.span(event.node), Code(f"{pop}({base.id}[0])")),
         InsertAfter(module.span(statement), Code("\n".join(lines[1:]))),
+        *writer.imports,
     ]
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pallas_fix.edits import Edit, Fix, RemoveStatement, Replace
+from pallas_fix.edits import AddImport, Edit, Fix, RemoveStatement, Replace, Span
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Ref, Trace
 from pallas_fix.rules.base import Finding, Reason
@@ -241,10 +241,17 @@ def findings(
     """One finding for each group of wanted refs; `targets` are the chips that the user named."""
     for group in groups(module, wanted):
         trace, ref = group.members[0]
-        made = no_accumulators(targets) or repair(module, group)
         node = _site(trace, ref)
         if module.is_guarded(module.span(node)):
             continue
+        made = no_accumulators(targets) or repair(module, group)
+        if isinstance(made, Repair) and any(map(module.is_guarded, _spans(made.edits))):
+            made = Reason(
+                "version-guard",
+                "some of its uses stand in code for one of several versions of jax, which is left "
+                "as it is",
+                "repair them by hand, or drop the test of the version",
+            )
         function = module.names.qualname(node)
         if isinstance(made, Reason):
             yield Finding(code, module.span(node), message(ref), None, made, function)
@@ -259,6 +266,10 @@ def findings(
         fix = Fix(tuple(made.edits), certain, made.bound, ran)
         notes = (f"the fix reorders a sum: {made.bound}",) if made.bound else ()
         yield Finding(code, module.span(node), message(ref), fix, None, function, notes)
+
+
+def _spans(edits: Sequence[Edit]) -> Iterator[Span]:
+    return (edit.span for edit in edits if not isinstance(edit, AddImport))
 
 
 def _dtypes_fit(module: Facts, group: Group) -> bool:

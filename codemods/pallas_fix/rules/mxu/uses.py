@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pallas_fix.edits import Code, Edit, InsertBefore, RemoveStatement, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Event, Loaded, View
 from pallas_fix.rules.base import Reason
+from pallas_fix.rules.mxu.acc_code import Writer
 from pallas_fix.rules.mxu.liveness import Action, Life
 from pallas_fix.rules.mxu.order import deferred, plain_calls
 
@@ -64,9 +65,9 @@ def _values(module: Facts, life: Life, found: UseEdits, narrow: str | None) -> R
             found.add(event.node, RemoveStatement(module.span(event.node)))
         elif action is Action.POP or event.kind == "pop":
             last = event.node
-            code = _popped(module, event, life.folds.get(event.node, []), narrow)
-            if action is Action.POP or code is not None:
-                found.add(event.node, *_replace(module, event.node, code))
+            popped = _popped(module, event, life.folds.get(event.node, []), narrow)
+            if popped:
+                found.add(event.node, *popped)
         elif action is Action.AGAIN and last is not None and event.node in again:
             name = bound.get(last) or _bind(module, life, last, event.node, found)
             if name is None or not _follows(module, last, event.node):
@@ -81,28 +82,25 @@ def _values(module: Facts, life: Life, found: UseEdits, narrow: str | None) -> R
     return None
 
 
-def _replace(module: Facts, node: ast.AST, code: Code | None) -> Iterator[Edit]:
-    if code is not None:
-        yield Replace(module.span(node), code)
-
-
-def _popped(module: Facts, event: Event, folds: list[Event], narrow: str | None) -> Code | None:
+def _popped(module: Facts, event: Event, folds: list[Event], narrow: str | None) -> list[Edit]:
     """`matmul_pop(ref)` in the place of a read, or of a pop that needs more around it."""
     node = event.node
-    cast = "" if narrow is None else _cast(module, node, narrow)
+    writer = Writer(module, node)
+    parent = module.names.parent[node]
+    already = isinstance(parent, ast.Attribute) and parent.attr == "astype"
+    # The dtype that the ref had is what its author goes on with.
+    cast = "" if narrow is None or already else writer.cast(parent, narrow)
     if event.kind == "pop" and not folds and not cast:
-        return None
-    spelled = module.names.spell("pltpu.matmul_pop", node)
-    text, parts = f"{spelled.text}($ref)", {"ref": module.span(_ref_expr(event))}
-    for index, fold in enumerate(folds):
+        return []
+    text = f"{writer.name('pltpu.matmul_pop')}({writer.hole(_ref_expr(event))})"
+    for fold in folds:
         statement = fold.node
         if isinstance(statement, ast.AugAssign):
             sign = "-" if isinstance(statement.op, ast.Sub) else "+"
-            text += f" {sign} $v{index}"
-            parts[f"v{index}"] = module.span(statement.value)
+            text += f" {sign} {writer.hole(statement.value)}"
     if cast:
         text = f"({text}){cast}" if folds else f"{text}{cast}"
-    return Code(text, parts)
+    return [Replace(module.span(node), writer.code(text)), *writer.imports]
 
 
 def _ref_expr(event: Event) -> ast.expr:
@@ -119,18 +117,6 @@ def _bare(module: Facts, node: ast.expr) -> Edit:
     if isinstance(inner, ast.Attribute) and inner.attr == "at":
         inner = inner.value
     return Replace(module.span(node), Code("$ref", {"ref": module.span(inner)}))
-
-
-def _cast(module: Facts, node: ast.AST, narrow: str) -> str:
-    """The cast that brings a popped value back to the dtype that the ref had."""
-    parent = module.names.parent[node]
-    if isinstance(parent, ast.Attribute) and parent.attr == "astype":
-        return ""
-    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Subscript):
-        target = module.source(parent.targets[0].value)
-        if target.isidentifier():
-            return f".astype({target}.dtype)"
-    return f".astype({module.names.spell(f'jnp.{narrow}', node).text})"
 
 
 def _bind(
