@@ -15,7 +15,7 @@ import pytest
 from pallas_fix import climb
 from pallas_fix.cli import main
 from pallas_fix.rules import all_rules
-from pallas_fix.verify.verdict import CaseResult, Stage, StageResult
+from pallas_fix.verify.verdict import CaseResult, Side, Stage, StageResult
 
 KERNELS = Path(__file__).parent.parent / "examples"
 BROKEN = (KERNELS / "tpu_matmul.py").read_bytes()
@@ -432,7 +432,7 @@ class TestOthers:
         self, answers: dict[str, bool | None], until: str, asked: bool, status: int
     ) -> None:
         stages = tuple(StageResult(Stage(name), ok) for name, ok in answers.items())
-        results = [CaseResult("f()", "v6e", stages, stages)]
+        results = [CaseResult("f()", "v6e", Side(stages), Side(stages))]
         assert climb.status(results, Stage(until), asked) == status
 
     @pytest.mark.parametrize("case", ["f(i32[8])", "gone.py:f()", "k.py:f(", "k.py:f(x[8])"])

@@ -69,14 +69,14 @@ def test_the_compilers_say_what_it_says(fixture: Fixture, ladder: Ladder) -> Non
     )
 
     if fixture.error:
-        failed = failure(result.before)
+        failed = failure(result.before.stages)
         assert failed is not None, "before.py does not fail"
         assert failed.stage == fixture.stage
         assert re.search(fixture.error, f"{failed.error}: {failed.message}")
     else:
-        assert passed(result.before, fixture.until), failure(result.before)
+        assert passed(result.before.stages, fixture.until), failure(result.before.stages)
     if fixture.changes:
-        assert passed(result.after, fixture.until), failure(result.after)
+        assert passed(result.after.stages, fixture.until), failure(result.after.stages)
 
 
 def failure(results: Sequence[StageResult]) -> StageResult | None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from pallas_fix.verify.judge import judge
-from pallas_fix.verify.verdict import CaseResult, Level, Stage, StageResult
+from pallas_fix.verify.verdict import (
+    CaseResult,
+    Comparison,
+    Hazard,
+    Level,
+    Side,
+    Stage,
+    StageResult,
+)
 
 STAGES = list(Stage)
 OWNED = ["Expected an accumulator ref"]
@@ -34,21 +42,28 @@ def result(
     before: tuple[StageResult, ...],
     after: tuple[StageResult, ...],
     entered: str = "f f.<locals>.k",
-    same: bool | None = None,
+    compared: Comparison | None = None,
     target: str = "tpu7x",
+    hazards: tuple[tuple[Hazard, ...], tuple[Hazard, ...]] = ((), ()),
 ) -> CaseResult:
+    tools = "jax 0.12.0.1", "libtpu 0.0.52"
     return CaseResult(
         case="f(f32[8])",
         target=target,
-        before=before,
-        after=after,
-        entered=frozenset(entered.split()),
-        device="NVIDIA H100" if same is not None else None,
-        same=same,
-        tools=("jax 0.12.0.1", "libtpu 0.0.52"),
+        before=Side(before, hazards=hazards[0], tools=tools),
+        after=Side(after, frozenset(entered.split()), hazards=hazards[1], tools=tools),
+        compared=(compared,) if compared else (),
     )
 
 
+def numbers(
+    same: bool | None, *, close: bool = False, device: bool = False, message: str = ""
+) -> Comparison:
+    on = "NVIDIA H100" if device else "CPU (emulated MXU)"
+    return Comparison(Stage.DEVICE if device else Stage.RUN, same, on, 2, close, message)
+
+
+DIFFERENT = numbers(False, device=True, message="output 0: 3 differ")
 BROKEN = (*passed("import"), FAULT)
 
 
@@ -72,14 +87,15 @@ BROKEN = (*passed("import"), FAULT)
             "lowered for tpu7x (jax 0.12.0.1); install x",
         ),
         (
-            [result(passed("device"), passed("device"), same=True)],
+            [result(passed("device"), passed("device"), compared=numbers(True, device=True))],
             Level.EQUAL,
-            "the same numbers, bit for bit, on NVIDIA H100",
+            "the same numbers, bit for bit, on NVIDIA H100 (2 sets of inputs); "
+            "compiled for tpu7x (libtpu 0.0.52)",
         ),
         (
-            [result(passed("device"), passed("device"), same=False)],
+            [result(passed("device"), passed("device"), compared=DIFFERENT)],
             Level.REFUTED,
-            "f(f32[8]) computes other numbers on NVIDIA H100",
+            "f(f32[8]) computes other numbers on NVIDIA H100: output 0: 3 differ",
         ),
         (
             [result(BROKEN, passed("compile"), entered="f")],
@@ -158,9 +174,52 @@ def test_without_messages_the_same_error_refutes() -> None:
     assert judge(["f"], [case]).level is Level.REFUTED
 
 
-def test_a_fix_that_reassociates_may_move_numbers() -> None:
-    case = result(passed("device"), passed("device"), same=False)
-    assert judge(["f"], [case], reassociates=True).level is Level.COMPILED
+def test_a_fix_that_reassociates_may_move_numbers_within_its_bound() -> None:
+    case = result(passed("run"), passed("run"), compared=numbers(False, close=True))
+    verdict = judge(["f"], [case])
+    assert verdict.level is Level.CLOSE
+    assert "within the bound" in verdict.evidence
+
+
+@pytest.mark.parametrize("compared", [numbers(True), None])
+def test_a_device_that_is_a_must(compared: Comparison | None) -> None:
+    case = result(passed("run"), passed("run"), compared=compared)
+    verdict = judge(["f"], [case], device=True)
+    assert verdict.level is Level.UNVERIFIED
+    assert verdict.evidence.startswith("no device compared its numbers, which --require device")
+    case = result(passed("device"), passed("device"), compared=numbers(True, device=True))
+    assert judge(["f"], [case], device=True).level is Level.EQUAL
+
+
+def test_a_new_hazard_refutes_and_an_old_one_or_a_note_does_not() -> None:
+    left = Hazard("acc-at-exit", True, "k.py:3", 1, "it is never popped")
+    note = Hazard("pop-empty", False, "k.py:4", 1, "it is popped before anything is accumulated")
+
+    def level(before: tuple[Hazard, ...], after: tuple[Hazard, ...]) -> Level:
+        ran = passed("run")
+        case = result(ran, ran, compared=numbers(True), hazards=(before, after))
+        return judge(["f"], [case]).level
+
+    assert level((), (left,)) is Level.REFUTED
+    assert level((left,), (left,)) is Level.EQUAL
+    assert level((), (note,)) is Level.EQUAL
+
+
+@pytest.mark.parametrize(
+    ("before", "error", "target", "level"),
+    [
+        (passed("run"), "IndexError", "tpu7x", Level.REFUTED),
+        (BROKEN, "IndexError", "tpu7x", Level.COMPILED),
+        (passed("run"), "Timeout", "tpu7x", Level.COMPILED),
+        (passed("run"), "Timeout", "h100", Level.REFUTED),
+        (BROKEN, "Timeout", "h100", Level.REFUTED),
+    ],
+)
+def test_a_failed_run_refutes_only_what_ran_before_or_is_stuck(
+    before: tuple[StageResult, ...], error: str, target: str, level: Level
+) -> None:
+    case = result(before, fails("run", error), target=target)
+    assert judge(["f"], [case]).level is level
 
 
 def test_top_level_code_has_run_where_anything_has() -> None:

@@ -23,6 +23,7 @@ from pallas_fix.verify.verdict import CaseResult, Level, Stage, StageResult
 
 MXU_CASE = "matmul(bf16[64,256], bf16[256,256])"
 WGMMA_CASE = "matmul(f16[64,64], f16[64,128])"
+ALL = ["import", "trace", "lower", "compile", "run"]
 
 
 @pytest.fixture(scope="module")
@@ -66,14 +67,14 @@ def names(stages: tuple[StageResult, ...]) -> list[str]:
 def test_an_accumulator_in_vmem_and_its_repair(ladder: Ladder, tmp_path: Path, case: str) -> None:
     before = MXU.replace("pltpu.ACC(0)", "pltpu.VMEM")
     result = climb(ladder, tmp_path, MXU, case, before=before)
-    assert names(result.before) == ["import", "trace fails"]
-    failure = result.before[-1]
+    assert names(result.before.stages) == ["import", "trace fails"]
+    failure = result.before.stages[-1]
     assert failure.error == "ValueError"
     assert failure.message == "Expected an accumulator ref, got Ref<vmem>{float32[64,256]}"
     line = next(n for n, text in enumerate(MXU.split("\n"), 1) if "acc_lhs" in text)
     assert failure.where == f"mod.py:{line}"
-    assert names(result.after) == ["import", "trace", "lower", "compile"]
-    assert {"matmul", "kernel", "kernel.<locals>.scope"} <= result.entered
+    assert names(result.after.stages) == ALL
+    assert {"matmul", "kernel", "kernel.<locals>.scope"} <= result.after.entered
     verdict = judge(["kernel.<locals>.scope"], [result])
     assert verdict.level is Level.COMPILED
     assert verdict.evidence.startswith("compiled for tpu7x (libtpu ")
@@ -89,10 +90,10 @@ def test_wgmma_compiles_for_hopper_and_is_refused_for_blackwell(
     hopper, blackwell = ladder.check(
         tmp_path, tmp_path / "mod.py", WGMMA, WGMMA, case, ["h100", "b200"]
     )
-    assert names(hopper.after) == ["import", "trace", "lower", "compile"]
+    assert names(hopper.after.stages) == ALL
     assert judge(["kernel"], [hopper]).evidence.startswith("compiled for h100 (nvidia-cuda-nvcc")
-    assert names(blackwell.after) == ["import", "trace", "lower", "compile fails"]
-    assert "wgmma" in blackwell.after[-1].message
+    assert names(blackwell.after.stages) == ["import", "trace", "lower", "compile fails"]
+    assert "wgmma" in blackwell.after.stages[-1].message
 
 
 @pytest.mark.newest
@@ -107,7 +108,7 @@ def test_wgmma_compiles_for_hopper_and_is_refused_for_blackwell(
 def test_what_the_tpu_compiler_refuses_has_a_line(
     ladder: Ladder, tmp_path: Path, old: str, new: str, message: str
 ) -> None:
-    failure = climb(ladder, tmp_path, MXU.replace(old, new), MXU_CASE).after[-1]
+    failure = climb(ladder, tmp_path, MXU.replace(old, new), MXU_CASE).after.stages[-1]
     line = next(n for n, text in enumerate(MXU.split("\n"), 1) if old in text)
     assert (failure.stage, failure.where) == (Stage.COMPILE, f"mod.py:{line}")
     assert message in failure.message
@@ -118,7 +119,7 @@ def test_what_the_tpu_compiler_refuses_has_a_line(
 @pytest.mark.newest
 @pytest.mark.compile
 def test_a_chip_without_accumulators(ladder: Ladder, tmp_path: Path) -> None:
-    failure = climb(ladder, tmp_path, MXU, MXU_CASE, target="v6e").after[-1]
+    failure = climb(ladder, tmp_path, MXU, MXU_CASE, target="v6e").after.stages[-1]
     assert (failure.ok, failure.message) == (False, "Accumulators are not available on TPU v6e")
 
 
@@ -126,18 +127,18 @@ def test_a_chip_without_accumulators(ladder: Ladder, tmp_path: Path) -> None:
 @pytest.mark.compile
 def test_an_abort_of_the_compiler_is_a_result(ladder: Ladder, tmp_path: Path) -> None:
     text = MXU.replace("mxu_index=0", "mxu_index=7")
-    failure = climb(ladder, tmp_path, text, MXU_CASE).after[-1]
+    failure = climb(ladder, tmp_path, text, MXU_CASE).after.stages[-1]
     assert (failure.stage, failure.ok, failure.error) == (Stage.COMPILE, False, "SIGABRT")
     assert "Check failed" in failure.message
     assert failure.message.endswith("(during compile)")
-    assert climb(ladder, tmp_path, MXU, MXU_CASE).after[-1].ok
+    assert climb(ladder, tmp_path, MXU, MXU_CASE).after.stages[-1].ok
 
 
 @pytest.mark.compile
 def test_interpret_mode_of_the_user_is_not_what_is_compiled(ladder: Ladder, tmp_path: Path) -> None:
     text = MXU.replace("pl.pallas_call(kernel,", "pl.pallas_call(kernel, interpret=True,")
     text = text.replace("pltpu.ACC(0)", "pltpu.VMEM")
-    assert names(climb(ladder, tmp_path, text, MXU_CASE).after) == ["import", "trace fails"]
+    assert names(climb(ladder, tmp_path, text, MXU_CASE).after.stages) == ["import", "trace fails"]
 
 
 @pytest.mark.newest
@@ -145,11 +146,11 @@ def test_interpret_mode_of_the_user_is_not_what_is_compiled(ladder: Ladder, tmp_
 def test_launches_at_import_are_collected(ladder: Ladder, tmp_path: Path) -> None:
     text = MXU + "\n\nmain()\n"
     result = climb(ladder, tmp_path, text, "<module>()")
-    assert names(result.after) == ["import", "trace", "lower", "compile"]
-    assert "kernel" in result.entered
+    assert names(result.after.stages) == ALL
+    assert "kernel" in result.after.entered
     bad = climb(ladder, tmp_path, text.replace("pltpu.ACC(0)", "pltpu.VMEM"), "<module>()")
-    assert names(bad.after) == ["import fails"]
-    assert "Expected an accumulator ref" in bad.after[0].message
+    assert names(bad.after.stages) == ["import fails"]
+    assert "Expected an accumulator ref" in bad.after.stages[0].message
 
 
 HELPERS = """\
@@ -187,8 +188,8 @@ def test_files_are_imported_as_their_project_imports_them(
     )
     text += "def run(x, n=1):\n    return helpers.double(x) + n\n"
     result = climb(ladder, tmp_path, text, "run(f32[8], n=2)", name=name)
-    assert names(result.after)[:3] == ["import", "trace", "lower"], result.after[-1]
-    assert result.entered == {"run"}
+    assert names(result.after.stages)[:3] == ["import", "trace", "lower"], result.after.stages[-1]
+    assert result.after.entered == {"run"}
 
 
 @pytest.mark.compile
@@ -229,7 +230,7 @@ def test_what_users_code_may_do(
     ladder: Ladder, tmp_path: Path, text: str, stage: str, error: str, message: str
 ) -> None:
     result = climb(ladder, tmp_path, text + "\n", "f(f32[8])")
-    failure = result.after[-1]
+    failure = result.after.stages[-1]
     assert (failure.stage, failure.ok, failure.error) == (stage, False, error)
     assert message in failure.message
     if error in ("ModuleNotFoundError", "SyntaxError", "MemoryError", "NameError", "SystemExit"):
@@ -249,7 +250,7 @@ def test_a_hang_ends_with_all_that_it_started(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     text = text.replace('os.environ["PALLAS_FIX_TEST_FILE"]', repr(str(note)))
     with Ladder(Path(sys.executable), limits=Limits(wall=3), until=Stage.TRACE) as ladder:
-        failure = climb(ladder, tmp_path, text, "f(f32[8])").after[-1]
+        failure = climb(ladder, tmp_path, text, "f(f32[8])").after.stages[-1]
     assert (failure.stage, failure.ok, failure.error) == (Stage.TRACE, False, "Timeout")
     assert "no end after 3 s" in failure.message
     assert not running(int(note.read_text()))
@@ -283,7 +284,7 @@ def test_an_interrupt_does_not_wait_for_a_worker_that_starts(tmp_path: Path) -> 
             time.sleep(0.05)
         ladder.close()
         [result] = answer.result(timeout=60)
-    [stage] = result.after
+    [stage] = result.after.stages
     assert (stage.stage, stage.ok) == (Stage.IMPORT, None)
 
 
@@ -339,7 +340,7 @@ def test_the_users_files_and_secrets_stay_out_of_reach(
     """
     monkeypatch.setenv("SECRET_TOKEN", "x")
     result = climb(ladder, tmp_path, text, "f(f32[8])")
-    assert names(result.after)[:2] == ["import", "trace"], result.after[-1]
+    assert names(result.after.stages)[:2] == ["import", "trace"], result.after.stages[-1]
     assert (tmp_path / "mod.py").read_text() == dedent(text)
     assert not (tmp_path / "new").exists()
 
@@ -361,7 +362,7 @@ def test_arguments_of_every_kind(ladder: Ladder, tmp_path: Path) -> None:
     case = "f(bf16[2,3], key<fry>[], (i8[3], 4), {'k': f32[]}, flag=None, name='n')"
     for one in (case, "f = make"):
         result = climb(ladder, tmp_path, text, one)
-        assert names(result.after)[:3] == ["import", "trace", "lower"], result.after[-1]
+        assert names(result.after.stages) == ALL, result.after.stages[-1]
 
 
 @pytest.mark.compile
@@ -389,8 +390,9 @@ def test_numbers_are_compared_bit_for_bit_where_there_is_a_device(
         result = climb(
             ladder, tmp_path, text.format(after), "f(f32[8])", before=text.format("x * 2")
         )
-    assert names(result.after) == ["import", "trace", "lower", "compile", "device"]
-    assert (result.device, result.same) == ("cpu", same)
+    assert names(result.after.stages) == [*ALL, "device"]
+    assert result.device == "cpu"
+    assert [(one.stage, one.same) for one in result.compared] == [("run", same), ("device", same)]
     assert judge(["f"], [result]).level is level
 
 
@@ -399,8 +401,8 @@ def test_an_interpreter_without_jax(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment_folder], check=True)
     with Ladder(environment_folder / "bin" / "python") as ladder:
         result = climb(ladder, tmp_path, "def f(): pass\n", "f()")
-    assert result.after[0].ok is None
-    assert "No module named 'jax'" in result.after[0].message
+    assert result.after.stages[0].ok is None
+    assert "No module named 'jax'" in result.after.stages[0].message
     verdict = judge(["f"], [result])
     assert verdict.level is Level.UNVERIFIED
     assert "No module named 'jax'" in verdict.evidence
@@ -409,7 +411,7 @@ def test_an_interpreter_without_jax(tmp_path: Path) -> None:
 def test_no_such_interpreter(tmp_path: Path) -> None:
     with Ladder(tmp_path / "python") as ladder:
         result = climb(ladder, tmp_path, "def f(): pass\n", "f()")
-    assert "cannot start" in result.after[0].message
+    assert "cannot start" in result.after.stages[0].message
 
 
 @pytest.mark.compile
@@ -429,9 +431,9 @@ def test_a_missing_extra_is_no_failure(
     """
     with Ladder(Path(sys.executable)) as ladder:
         result = climb(ladder, tmp_path, text, "f(f32[8])", target=target)
-    assert result.after[-1].stage is Stage.COMPILE
-    assert result.after[-1].ok is None
-    assert result.after[-1].message == f"stage not available: install pallas-fix[{extra}]"
+    assert result.after.stages[-1].stage is Stage.COMPILE
+    assert result.after.stages[-1].ok is None
+    assert result.after.stages[-1].message == f"stage not available: install pallas-fix[{extra}]"
     verdict = judge(["f"], [result])
     assert verdict.level is Level.LOWERED
     assert verdict.evidence.endswith(f"install pallas-fix[{extra}]")

@@ -20,7 +20,7 @@ from pallas_fix.settle import may_write, settle
 from pallas_fix.verification import Verification, case_line
 from pallas_fix.verify import devices
 from pallas_fix.verify.cases import Case
-from pallas_fix.verify.verdict import CaseResult, Level, Stage, StageResult, Verdict
+from pallas_fix.verify.verdict import CaseResult, Level, Side, Stage, StageResult, Verdict
 
 MESSAGES = ("Expected an accumulator ref",)
 DOCUMENTED = "ValueError: Expected an accumulator ref, got Ref<vmem>"
@@ -62,7 +62,7 @@ def test_what_may_be_written(certain: bool, asked: bool, before: str, level: Lev
     allowed = level is not Level.REFUTED and (
         certain
         or asked
-        or level is Level.EQUAL
+        or level in (Level.EQUAL, Level.CLOSE)
         or (level is Level.COMPILED and before == DOCUMENTED)
     )
     verdict = Verdict(level, "", (), before)
@@ -88,16 +88,16 @@ class Ladder:
         after: str,
         cases: Sequence[Case],
         targets: Sequence[str],
+        bound: float | None = None,
     ) -> list[CaseResult]:
         assert before == KERNEL
         self.asked.append(([str(case) for case in cases], list(targets)))
         failed = (StageResult(Stage.TRACE, False, error="ValueError", message=DOCUMENTED),)
-        return [
-            CaseResult(
-                str(case), targets[0], failed, self._stages, self._entered, device=self.device
-            )
-            for case in cases
-        ]
+        fixed = Side(self._stages, self._entered)
+        if self.device:
+            stages = (*self._stages, StageResult(Stage.DEVICE, True))
+            fixed = Side(stages, self._entered, ran_on=(self.device,))
+        return [CaseResult(str(case), targets[0], Side(failed), fixed) for case in cases]
 
 
 COMPILED = [StageResult(stage, True) for stage in list(Stage)[:4]]
@@ -162,7 +162,8 @@ class TestVerification:
 
         class Failing(Ladder):
             def check(self, *asked: object) -> list[CaseResult]:
-                return [CaseResult("c", "tpu7x", tuple(failed), tuple(failed), frozenset(entered))]
+                after = Side(tuple(failed), frozenset(entered))
+                return [CaseResult("c", "tpu7x", Side(tuple(failed)), after)]
 
         settled = settle(examined(), verification(Failing(stages=failed)), False, all_rules())
         [entry] = settled.entries

@@ -47,7 +47,7 @@ def lines(results: Sequence[CaseResult], verbose: bool) -> Iterator[str]:
     for result in results:
         tools = f" ({', '.join(result.tools)})" if result.tools else ""
         yield f"{result.case} @ {result.target}{tools}"
-        for stage in result.after:
+        for stage in result.after.stages:
             seconds = f"{stage.seconds:.1f} s" if stage.ok is not None else ""
             yield f"    {stage.stage.value:<8}{_ANSWERS[stage.ok]:<14}{seconds}".rstrip()
             if stage.ok:
@@ -61,13 +61,13 @@ def lines(results: Sequence[CaseResult], verbose: bool) -> Iterator[str]:
 def status(results: Sequence[CaseResult], until: Stage, asked: bool) -> int:
     """1 where a stage failed, 2 where one up to `until` was not tried, else 0.
 
-    Unless the user `asked` for a device, none is needed.
+    Unless the user `asked` for numbers, none are needed.
     """
     stages = list(Stage)
     needed = stages[: stages.index(until) + 1]
     if until is Stage.DEVICE and not asked:
-        needed.pop()
-    if any(stage.ok is False for result in results for stage in result.after):
+        del needed[-2:]
+    if any(stage.ok is False for result in results for stage in result.after.stages):
         return 1
-    passed = [{stage.stage for stage in result.after if stage.ok} for result in results]
+    passed = [{stage.stage for stage in result.after.stages if stage.ok} for result in results]
     return 0 if passed and all(done.issuperset(needed) for done in passed) else 2

@@ -189,16 +189,28 @@ Edit = (
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """How far a fix may move numbers that reorders a floating-point sum.
+
+    `unit` is the rounding of one step of the sum, relative to the sum of the absolute terms;
+    `text` says it in words.
+    """
+
+    unit: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fix:
     """Edits that belong together: all are made, or none.
 
     `certain` says that the meaning follows from the code alone. `bound` is set where the fix
-    changes the order of a floating-point sum, and says by how much the numbers may move.
+    changes the order of a floating-point sum.
     `functions` are the qualified names (`__qualname__`) of the functions that must have run
     before a case may be said to reach this fix.
     """
 
     edits: tuple[Edit, ...]
     certain: bool
-    bound: str | None = None
+    bound: Bound | None = None
     functions: tuple[str, ...] = ()

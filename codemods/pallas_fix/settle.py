@@ -70,7 +70,7 @@ def may_write(
     certain = finding.fix is not None and finding.fix.certain
     if verdict.level is Level.REFUTED:
         return False
-    if certain or unverified or verdict.level is Level.EQUAL:
+    if certain or unverified or verdict.level in (Level.EQUAL, Level.CLOSE):
         return True
     documented = any(re.search(message, verdict.before_failed) for message in messages)
     return verdict.level is Level.COMPILED and documented
@@ -182,7 +182,7 @@ def _why_shown(verdict: Verdict, way: str) -> Reason:
             f"{what}, and nothing verified it: {verdict.evidence}",
             f"{way}, or add --unverified to write it",
         )
-    messages = [stage.message for case in verdict.cases for stage in case.after]
+    messages = [stage.message for case in verdict.cases for stage in case.after.stages]
     installs = [found[1] for message in messages if (found := _INSTALL.search(message))]
     way_out = installs[0] if installs else "run where there is such a chip"
     return Reason(

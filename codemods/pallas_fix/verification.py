@@ -32,6 +32,7 @@ class Climber(Protocol):
         after: str,
         cases: Sequence[Case],
         targets: Sequence[str],
+        bound: float | None = None,
     ) -> list[CaseResult]: ...
 
 
@@ -58,11 +59,13 @@ class Verification:
         from pallas_fix.verify.judge import judge
 
         functions = {name for finding in applied if finding.fix for name in finding.fix.functions}
-        results = self._climb(source, after, self.cases(source))
-        missed = functions.difference({MODULE}, *(result.entered for result in results))
+        units = [finding.fix.bound.unit for finding in applied if finding.fix and finding.fix.bound]
+        bound = max(units, default=None)
+        results = self._climb(source, after, self.cases(source), bound)
+        missed = functions.difference({MODULE}, *(result.after.entered for result in results))
         if missed:
             derived = _derived(source, missed)
-            results += self._climb(source, after, derived)
+            results += self._climb(source, after, derived, bound)
         self._results += results
         self._lacks_cases |= not results
         if results and not any(_imported(result) for result in results):
@@ -72,7 +75,6 @@ class Verification:
                 finding.fix.functions if finding.fix else (),
                 results,
                 messages=rules[finding.code].messages,
-                reassociates=finding.fix is not None and finding.fix.bound is not None,
             )
             for finding in applied
         )
@@ -100,27 +102,38 @@ class Verification:
     @property
     def hardware(self) -> str:
         """The sentence that says where kernels ran."""
-        from pallas_fix.verify.devices import likely
-
         devices = dict.fromkeys(result.device for result in self._results if result.device)
         if devices:
             return f"ran on {', '.join(device for device in devices if device)}"
         if not self._results:
             why = ": no case to run one with" if self._lacks_cases else ""
             return f"no kernel was run{why}"
-        if self._until is not Stage.DEVICE:
-            return f"not run on hardware: --until {self._until.value}"
-        if not likely("tpu") and not likely("gpu"):
-            return "not run on hardware: no GPU or TPU found"
-        targets = ", ".join(dict.fromkeys(result.target for result in self._results))
-        return f"not run on hardware: no device here ran what is compiled for {targets}"
+        places = dict.fromkeys(name for result in self._results for name in result.after.ran_on)
+        why = self._why_no_hardware()
+        return (
+            f"ran on {', '.join(places)}, not on hardware: {why}"
+            if places
+            else (f"not run on hardware: {why}")
+        )
 
-    def _climb(self, source: Source, after: str, cases: Sequence[Case]) -> list[CaseResult]:
+    def _why_no_hardware(self) -> str:
+        from pallas_fix.verify.devices import likely
+
+        if self._until is not Stage.DEVICE:
+            return f"--until {self._until.value}"
+        if not likely("tpu") and not likely("gpu"):
+            return "no GPU or TPU found"
+        targets = ", ".join(dict.fromkeys(result.target for result in self._results))
+        return f"no device here ran what is compiled for {targets}"
+
+    def _climb(
+        self, source: Source, after: str, cases: Sequence[Case], bound: float | None
+    ) -> list[CaseResult]:
         if not cases:
             return []
         root = self._root(source.path)
         targets = self.targets(source)
-        return self._ladder.check(root, source.path, source.text, after, cases, targets)
+        return self._ladder.check(root, source.path, source.text, after, cases, targets, bound)
 
     @cached_property
     def _ladder(self) -> Climber:
@@ -145,7 +158,7 @@ class Verification:
 
 
 def _imported(result: CaseResult) -> bool:
-    return any(stage.stage is Stage.IMPORT and stage.ok for stage in result.after)
+    return any(stage.stage is Stage.IMPORT and stage.ok for stage in result.after.stages)
 
 
 def _derived(source: Source, functions: set[str]) -> list[Case]:

@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from pallas_fix.config import Options
 
-STAGES = ("import", "trace", "lower", "compile", "device")
+STAGES = ("import", "trace", "lower", "compile", "run", "device")
 """The names of `Stage`, which is imported only when something is run."""
 
 EXISTING = click.Path(path_type=Path, readable=False)

@@ -107,10 +107,10 @@ class _Writer:
         """What the ladder saw, stage by stage."""
         for case in entry.verdict.cases if entry.verdict else ():
             yield f"    {printable(case.case.partition(' @ ')[0])} @ {case.target}"
-            for name, stages in (("before", case.before), ("after", case.after)):
+            for name, side in (("before", case.before), ("after", case.after)):
                 steps = ", ".join(
                     f"{stage.stage} {_ANSWERS[stage.ok]} ({stage.seconds:.1f} s)"
-                    for stage in stages
+                    for stage in side.stages
                 )
                 yield f"        {name}: {steps or 'nothing was tried'}"
 

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from threading import Lock
 from types import TracebackType
 from typing import Any
 
-from pallas_fix.dtypes import DTYPES
-from pallas_fix.targets import Target, find_target
-from pallas_fix.verify import devices
-from pallas_fix.verify.arguments import KEYS, Array, Group, Key, Literal, Value
+from pallas_fix.targets import find_target
 from pallas_fix.verify.cases import Case
+from pallas_fix.verify.climb import Climb, Plan, climb
+from pallas_fix.verify.compare import Pairs, compare
 from pallas_fix.verify.ends import Limits
-from pallas_fix.verify.process import Outcome, Worker, WorkerError
-from pallas_fix.verify.shadow import Shadow, place
-from pallas_fix.verify.verdict import CaseResult, Stage, StageResult
+from pallas_fix.verify.jobs import PLAIN, REORDERED, describe
+from pallas_fix.verify.shadow import Shadow
+from pallas_fix.verify.verdict import CaseResult, Comparison, Stage
+from pallas_fix.verify.workers import Workers
 
 __all__ = ["Ladder", "Limits"]
 
@@ -37,22 +34,26 @@ class Ladder:
         self,
         python: Path,
         *,
+        before_python: Path | None = None,
         jobs: int = 1,
         until: Stage = Stage.DEVICE,
         limits: Limits | None = None,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`python` is the interpreter of the user's project; `jobs` workers run at once."""
+        """`python` is the interpreter of the user's project; `jobs` workers run at once.
+
+        `before_python`, if given, is the one for the versions before, and `say` is told what is
+        being done.
+        """
         self._python = python
+        self._before_python = before_python or python
         self._jobs = jobs
         self._until = until
-        self._limits = limits or Limits()
+        self._say = say
         self._folder = Path(tempfile.mkdtemp(prefix="pallas-fix-")).resolve()
-        self._lock = Lock()
-        self._idle: dict[tuple[str, bool], list[Worker]] = {}
-        self._workers: list[Worker] = []
-        self._broken: dict[tuple[str, bool], str] = {}
+        self._workers = Workers(self._folder, limits or Limits())
         self._shadows: dict[Path, Shadow] = {}
-        self._closed = False
+        self._climbs = 0
 
     def __enter__(self) -> Ladder:
         return self
@@ -67,13 +68,7 @@ class Ladder:
 
     def close(self) -> None:
         """End all workers and remove the temporary folder."""
-        with self._lock:
-            self._closed = True
-            workers, self._workers = self._workers, []
-        for worker in workers:
-            worker.stop()
-        for worker in workers:
-            worker.close()
+        self._workers.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def check(
@@ -84,32 +79,58 @@ class Ladder:
         after: str,
         cases: Sequence[Case],
         targets: Sequence[str],
+        bound: float | None = None,
     ) -> list[CaseResult]:
         """Climb with both texts of the file `path` of the project at `root`.
 
         Every case is tried for its own targets, or for `targets` if it names none, in order.
-        Raises ValueError for an unknown target, or a path outside of `root`.
+        `bound` is the rounding unit of a fix that reorders sums (`Bound.unit`). Raises ValueError
+        for an unknown target, or a path outside of `root`.
         """
-        root = root.resolve()
+        plans = list(self._plans(root.resolve(), path, before, after, cases, targets, bound))
+        climbs = self._climb_all(plans)
+        if before == after and self._python == self._before_python:
+            climbs = [climb for climb in climbs for _ in range(2)]
+        results = []
+        for old, new in zip(climbs[::2], climbs[1::2], strict=True):
+            compared = () if old is new else tuple(self._compared(old, new, bound))
+            case, target = str(new.plan.case), new.plan.target.name
+            results.append(CaseResult(case, target, old.side(), new.side(), compared))
+        for climbed in climbs:
+            shutil.rmtree(climbed.plan.folder, ignore_errors=True)
+        return results
+
+    def _plans(
+        self,
+        root: Path,
+        path: Path,
+        before: str,
+        after: str,
+        cases: Sequence[Case],
+        targets: Sequence[str],
+        bound: float | None,
+    ) -> Iterator[Plan]:
+        """The version before and the one after of each case and target; once if they are one."""
         relative = path.resolve().relative_to(root)
         shadow = self._shadow(root, relative)
-        texts = (before,) if before == after else (before, after)
-        views = [(shadow.view(relative, text), text) for text in texts]
-        pairs = [(case, find_target(name)) for case in cases for name in case.targets or targets]
-        plans = [
-            _Plan(_job(root, relative, view, text, case), target)
-            for case, target in pairs
-            for view, text in views
+        versions = [(before, self._before_python), (after, self._python)]
+        views = [
+            (shadow.view(relative, text), text, python) for text, python in dict.fromkeys(versions)
         ]
-        outcomes = self._climb_all(plans)
-        if before == after:
-            outcomes = [outcome for outcome in outcomes for _ in range(2)]
-        if shadow.full:
-            _say_so_at_import(outcomes)
-        return [
-            _result(case, target, *outcomes[2 * index : 2 * index + 2])
-            for index, (case, target) in enumerate(pairs)
-        ]
+        for case in cases:
+            for target in map(find_target, case.targets or targets):
+                for number, (view, text, python) in enumerate(views):
+                    self._climbs += 1
+                    yield Plan(
+                        job=describe(root, relative, view, text, case),
+                        case=case,
+                        target=target,
+                        python=python,
+                        runs=PLAIN if bound is None else PLAIN + REORDERED,
+                        folder=self._folder / f"numbers{self._climbs}",
+                        repaired=len(views) == 2 and number == 0,
+                        partial=shadow.full,
+                    )
 
     def _shadow(self, root: Path, relative: Path) -> Shadow:
         if root not in self._shadows:
@@ -118,7 +139,7 @@ class Ladder:
         self._shadows[root].refresh(relative)
         return self._shadows[root]
 
-    def _climb_all(self, plans: Sequence[_Plan]) -> list[_Climbed]:
+    def _climb_all(self, plans: Sequence[Plan]) -> list[Climb]:
         pool = ThreadPoolExecutor(self._jobs)
         try:
             return list(pool.map(self._climb, plans))
@@ -128,141 +149,36 @@ class Ladder:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _climb(self, plan: _Plan) -> _Climbed:
-        last = Stage.COMPILE if self._until is Stage.DEVICE else self._until
-        outcome, tools = self._run(plan, False, last)
-        compiled = any(stage.stage is Stage.COMPILE and stage.ok for stage in outcome.stages)
-        if self._until is Stage.DEVICE and compiled and devices.likely(plan.target.platform):
-            ran, _ = self._run(plan, True, Stage.DEVICE)
-            if ran.device and devices.matches(plan.target.kind, ran.device):
-                outcome.device, outcome.digests = ran.device, ran.digests
-                outcome.stages.append(replace(ran.stages[-1], stage=Stage.DEVICE))
-        return _Climbed(outcome, tools)
+    def _climb(self, plan: Plan) -> Climb:
+        def say(mode: str) -> None:
+            self._say(f"{plan.job['file']}: {plan.case} @ {plan.target.name}: {mode}")
 
-    def _run(self, plan: _Plan, device: bool, last: Stage) -> tuple[Outcome, tuple[str, ...]]:
-        """One job in a warm worker, with a second try where the worker itself is lost."""
-        with tempfile.TemporaryDirectory(prefix="job-", dir=self._folder) as folder:
-            job = plan.job | {"until": last, "device": device, "folder": folder}
-            error: WorkerError | None = None
-            for _ in range(2):
-                try:
-                    with self._worker(plan.target, device) as worker:
-                        return worker.run(job, self._limits), worker.tools
-                except WorkerError as problem:
-                    error = problem
-        return Outcome([StageResult(Stage.IMPORT, None, message=str(error))]), ()
+        return climb(plan, self._until, self._workers.run, say)
 
-    @contextmanager
-    def _worker(self, target: Target, device: bool) -> Iterator[Worker]:
-        """An idle worker, or a new one; it is kept for the next job unless it is lost."""
-        key = (target.name, device)
-        with self._lock:
-            if self._closed:
-                raise WorkerError("the ladder is closed")
-            if key in self._broken:
-                raise WorkerError(self._broken[key])
-            idle = self._idle.setdefault(key, [])
-            worker = idle.pop() if idle else None
-        if worker is None:
-            worker = self._start(target, device)
-        yield worker
-        with self._lock:
-            idle.append(worker)
+    def _compared(self, before: Climb, after: Climb, bound: float | None) -> Iterator[Comparison]:
+        for mode, stage in (("run", Stage.RUN), ("device", Stage.DEVICE)):
+            if mode in before.done and mode in after.done:
+                one, two = before.done[mode], after.done[mode]
 
-    def _start(self, target: Target, device: bool) -> Worker:
-        folder = Path(tempfile.mkdtemp(prefix="worker-", dir=self._folder))
-        try:
-            worker = Worker(self._python, target, folder, device)
-            with self._lock:
-                self._workers.append(worker)
-                closed = self._closed
-            if closed:
-                worker.close()
-            worker.ready()
-        except WorkerError as error:
-            with self._lock:
-                self._broken[target.name, device] = str(error)
-            raise
-        return worker
+                def ask(pairs: Pairs, mode: str = mode) -> dict[int, dict[str, Any]]:
+                    return self._differences(before, after, mode, pairs, bound)
 
+                found = compare(stage, one, two, ask, bound is not None)
+                if found is not None:
+                    yield found
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """One version of the file, one case, one target."""
-
-    job: dict[str, Any]
-    target: Target
-
-
-@dataclass(frozen=True, slots=True)
-class _Climbed:
-    outcome: Outcome
-    tools: tuple[str, ...]
-
-
-def _say_so_at_import(outcomes: Sequence[_Climbed]) -> None:
-    """Add to failed imports that the copy of the project is not complete."""
-    for climbed in outcomes:
-        first = climbed.outcome.stages[0]
-        if first.ok is False:
-            note = f"{first.message} (the project is too large: not all files were copied)"
-            climbed.outcome.stages[0] = replace(first, message=note)
-
-
-def _result(case: Case, target: Target, before: _Climbed, after: _Climbed) -> CaseResult:
-    numbers = before.outcome.digests, after.outcome.digests
-    ran = [
-        any(stage.stage is Stage.DEVICE and stage.ok for stage in climbed.outcome.stages)
-        for climbed in (before, after)
-    ]
-    comparable = all(ran) and any(numbers[0]) and any(numbers[1])
-    return CaseResult(
-        case=str(case),
-        target=target.name,
-        before=tuple(before.outcome.stages),
-        after=tuple(after.outcome.stages),
-        entered=after.outcome.entered,
-        device=after.outcome.device,
-        same=numbers[0] == numbers[1] if comparable else None,
-        tools=after.tools or before.tools,
-    )
-
-
-def _job(root: Path, path: Path, view: Path, text: str, case: Case) -> dict[str, Any]:
-    """A job as the worker reads it, but for its stages, its limits and its folder."""
-    entry = Path(case.path) if case.path else path
-    if entry != path:
-        try:
-            text = (view / entry).read_text(encoding="utf-8")
-        except (OSError, ValueError):
-            text = ""
-    where = place(view, entry, text)
-    return {
-        "origin": str(root),
-        "root": str(view),
-        "file": str(path),
-        "entry_file": str(entry),
-        "module": where.module,
-        "search": [str(view / folder) for folder in where.search],
-        "entry": case.entry,
-        "maker": case.maker,
-        "args": [_encode(value) for value in case.args],
-        "kwargs": [(name, _encode(value)) for name, value in case.kwargs],
-    }
-
-
-def _encode(value: Value) -> dict[str, Any]:
-    match value:
-        case Array(dtype=dtype, shape=shape, values=values):
-            numbers = asdict(values) if values else None
-            return {"array": DTYPES[dtype], "shape": shape, "values": numbers}
-        case Key(kind=kind, shape=shape):
-            return {"key": KEYS[kind], "shape": shape}
-        case Literal():
-            return {"literal": repr(value.value)}
-        case Group(bracket=bracket, items=items, keys=keys):
-            return {
-                "group": bracket,
-                "items": [_encode(item) for item in items],
-                "keys": [repr(key.value) for key in keys],
-            }
+    def _differences(
+        self, before: Climb, after: Climb, mode: str, pairs: Pairs, bound: float | None
+    ) -> dict[int, dict[str, Any]]:
+        """Ask a worker how the kept numbers differ."""
+        plan = after.plan
+        job = {
+            "mode": "compare",
+            "before": str(before.folder(mode)),
+            "after": str(after.folder(mode)),
+            "pairs": pairs,
+            "unit": bound,
+            "steps": max(1, before.done[mode].steps, after.done[mode].steps),
+        }
+        outcome, _ = self._workers.run(plan.python, plan.target, False, job)
+        return {told["index"]: told for told in outcome.differences}

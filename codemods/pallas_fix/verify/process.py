@@ -17,7 +17,7 @@ from typing import Any
 from pallas_fix.targets import Target
 from pallas_fix.verify.ends import End, Limits, finish
 from pallas_fix.verify.environment import environment
-from pallas_fix.verify.verdict import Stage, StageResult
+from pallas_fix.verify.verdict import Hazard, Resources, Stage, StageResult
 
 START = Path(__file__).parent / "worker" / "start.py"
 
@@ -30,12 +30,21 @@ GRACE = 30.0
 
 @dataclass(slots=True)
 class Outcome:
-    """What one job did: its stages, the functions it entered, the numbers it computed."""
+    """What one job did: its stages, the functions it entered, the numbers it computed.
+
+    `ran_on` names where kernels ran, `steps` counts what was accumulated there. `numbers` has one
+    item for each set of inputs, as `worker/numbers.py` describes it, and `differences` one for
+    each that was compared.
+    """
 
     stages: list[StageResult] = field(default_factory=list)
     entered: frozenset[str] = frozenset()
-    device: str | None = None
-    digests: list[list[str]] = field(default_factory=list)
+    ran_on: str = ""
+    numbers: list[dict[str, Any]] = field(default_factory=list)
+    differences: list[dict[str, Any]] = field(default_factory=list)
+    hazards: tuple[Hazard, ...] = ()
+    resources: tuple[Resources, ...] = ()
+    steps: int = 0
 
 
 class WorkerError(Exception):
@@ -104,10 +113,15 @@ class Worker:
                     outcome.stages.append(StageResult(Stage(event.pop("stage")), **event))
                 case "entered":
                     outcome.entered |= {event["name"]}
-                case "device":
-                    outcome.device = event["name"]
+                case "ran":
+                    outcome.ran_on, outcome.steps = event["on"], event["steps"]
+                    outcome.hazards = tuple(Hazard(**hazard) for hazard in event["hazards"])
                 case "numbers":
-                    outcome.digests.append(event["digests"])
+                    outcome.numbers.append(event)
+                case "difference":
+                    outcome.differences.append(event)
+                case "resources":
+                    outcome.resources = tuple(Resources(**one) for one in event["kernels"])
                 case "exit":
                     end = End(event["code"], event["reason"], event["output"])
                     finish(outcome.stages, begun, end, limits)

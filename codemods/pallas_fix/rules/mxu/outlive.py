@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pallas_fix.edits import Code, Edit, InsertAfter, InsertFirst, RemoveStatement, Replace
+from pallas_fix.edits import Bound, Code, Edit, InsertAfter, InsertFirst, RemoveStatement, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
 from pallas_fix.facts.indexing import is_zero
@@ -36,7 +36,7 @@ class Outlived:
     """Edits that keep a ref beside an accumulator, and whether sums are reordered by them."""
 
     edits: list[Edit]
-    bound: str | None
+    bound: Bound | None
 
 
 def outlive(module: Facts, life: Life, index: int) -> Outlived | Reason:
@@ -117,9 +117,10 @@ def _edits(
     types = _types(module, life, index, home, writer)
     if isinstance(types, Reason):
         return types
+    bound = Bound(2.0**-24 if dtype == "float32" else 2.0**-8, _BOUND)
     edits.append(scope_edit(module, home, [acc], types, writer))
     edits.extend(writer.imports)
-    return Outlived(unique(edits), None if overwrite else _BOUND)
+    return Outlived(unique(edits), None if overwrite else bound)
 
 
 def _types(

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pallas_fix.edits import AddImport, Edit, Fix, RemoveStatement, Replace, Span
+from pallas_fix.edits import AddImport, Bound, Edit, Fix, RemoveStatement, Replace, Span
 from pallas_fix.facts import Facts
 from pallas_fix.facts.values import Ref, Trace
 from pallas_fix.rules.base import Finding, Reason
@@ -37,7 +37,7 @@ class Repair:
 
     edits: list[Edit]
     plain: bool
-    bound: str | None = None
+    bound: Bound | None = None
 
 
 def groups(module: Facts, wanted: Callable[[Trace, Ref], bool]) -> list[Group]:
@@ -264,7 +264,7 @@ def findings(
         )
         certain = made.plain and accumulates and _dtypes_fit(module, group)
         fix = Fix(tuple(made.edits), certain, made.bound, ran)
-        notes = (f"the fix reorders a sum: {made.bound}",) if made.bound else ()
+        notes = (f"the fix reorders a sum: {made.bound.text}",) if made.bound else ()
         yield Finding(code, module.span(node), message(ref), fix, None, function, notes)
 
 

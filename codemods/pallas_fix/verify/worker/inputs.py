@@ -11,6 +11,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from . import load
+
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Any]
+
+KINDS: dict[str, Draw] = {
+    "plain": lambda random, shape: random.standard_normal(shape),
+    "exact": lambda random, shape: random.integers(-1, 2, size=shape),
+    "positive": lambda random, shape: random.uniform(0.5, 1.0, size=shape),
+}
+"""What floats are drawn: normal ones; -1, 0 and 1, whose sums of up to 2**24 products are exact in
+float32 in any order; or positive ones, whose sums are as large as the sums of absolute terms."""
+
 
 class Inputs:
     """Arguments split into arrays, which are traced, and the rest, which is closed over."""
@@ -25,10 +37,13 @@ class Inputs:
         """Shapes and dtypes of the arrays, in order."""
         return [_aval(self._leaves[index]) for index in self._dynamic]
 
-    def arrays(self, seed: int, root: str) -> list[Any]:
-        """Numbers for the arrays, in order, the same ones for the same seed."""
+    def arrays(self, seed: int, root: str, kind: str = "plain") -> list[Any]:
+        """Numbers for the arrays, in order, the same ones for the same seed.
+
+        `kind` is one of `KINDS`; it is for the floats that the case leaves open.
+        """
         random = np.random.default_rng(seed)
-        return [_numbers(self._leaves[index], random, root) for index in self._dynamic]
+        return [_numbers(self._leaves[index], random, root, KINDS[kind]) for index in self._dynamic]
 
     def bind(self, function: Callable[..., Any]) -> Callable[..., list[Any]]:
         """A function of the arrays alone, which returns the arrays of the result."""
@@ -41,6 +56,15 @@ class Inputs:
             return [leaf for leaf in jax.tree.leaves(function(*args, **kwargs)) if _is_array(leaf)]
 
         return call
+
+
+def inputs_of(module: Any, task: dict[str, Any]) -> Inputs:
+    """The arguments of the task's case; a maker is called for them."""
+    if task["maker"]:
+        args, kwargs = load.find(module, task["maker"])()
+        return Inputs(tuple(args), dict(kwargs))
+    args = tuple(decode(arg) for arg in task["args"])
+    return Inputs(args, {name: decode(value) for name, value in task["kwargs"]})
 
 
 class Spec:
@@ -86,10 +110,10 @@ def _key(spec: Spec, seed: int) -> Any:
     return jax.random.split(key, spec.shape) if spec.shape else key
 
 
-def _numbers(value: Any, random: np.random.Generator, root: str) -> Any:
+def _numbers(value: Any, random: np.random.Generator, root: str, draw: Draw) -> Any:
     if not isinstance(value, Spec):
         if isinstance(value, jax.ShapeDtypeStruct):
-            return jnp.asarray(random.standard_normal(value.shape)).astype(value.dtype)
+            return jnp.asarray(draw(random, value.shape)).astype(value.dtype)
         return value
     if value.key:
         return _key(value, int(random.integers(1 << 31)))
@@ -106,8 +130,11 @@ def _numbers(value: Any, random: np.random.Generator, root: str) -> Any:
         numbers = random.integers(0, 2, size=value.shape)
     elif value.dtype.startswith("uint"):
         numbers = random.integers(0, 3 if value.dtype == "uint2" else 8, size=value.shape)
+    elif value.dtype in ("int32", "int64"):
+        numbers = random.integers(0, 4, size=value.shape)  # most are indices or lengths
     elif value.dtype.startswith("int"):
-        numbers = random.integers(-2, 2, size=value.shape)
+        low = {"int2": -2, "int4": -8}.get(value.dtype, -50)
+        numbers = random.integers(low, -low, size=value.shape)
     else:
-        numbers = random.standard_normal(value.shape)
+        numbers = draw(random, value.shape)
     return jnp.asarray(numbers).astype(value.dtype)
