@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pallas_fix import climb
+from pallas_fix import verify_case
 from pallas_fix.cli import main
 from pallas_fix.rules import all_rules
 from pallas_fix.verify.verdict import CaseResult, Side, Stage, StageResult
@@ -433,7 +433,7 @@ class TestOthers:
     ) -> None:
         stages = tuple(StageResult(Stage(name), ok) for name, ok in answers.items())
         results = [CaseResult("f()", "v6e", Side(stages), Side(stages))]
-        assert climb.status(results, Stage(until), asked) == status
+        assert verify_case.status(results, Stage(until), asked) == status
 
     @pytest.mark.parametrize("case", ["f(i32[8])", "gone.py:f()", "k.py:f(", "k.py:f(x[8])"])
     def test_verify_of_no_case(self, console: Console, case: str) -> None:

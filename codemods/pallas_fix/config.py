@@ -26,6 +26,7 @@ class Options:
     targets: tuple[str, ...] = ()
     jax: str = ""
     python: Path | None = None
+    before_python: Path | None = None
     cases: tuple[str, ...] = ()
 
 
@@ -34,13 +35,15 @@ class Config:
     """The settings of one run, checked.
 
     `root` is the folder of the project and `file` the `pyproject.toml` with its settings, if
-    any. Empty `select` means every rule. `jax` is empty where nobody said what the code must run
-    on. A path in `cases` is relative to `root`; a case without one is for the file that defines
-    its entry.
+    any. `before_python` is the interpreter for the files before a fix, where it is another one.
+    Empty `select` means every rule. `jax` is empty where nobody said what the code must run on.
+    A path in `cases` is relative to `root`; a case without one is for the file that defines its
+    entry.
     """
 
     root: Path
     python: Path
+    before_python: Path | None = None
     file: Path | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -85,6 +88,9 @@ def load(paths: Sequence[Path], options: Options, codes: Iterable[str]) -> Confi
         targets=_targets(options.targets, "--target") or config.targets,
         jax=_jax(options.jax, "--jax") or config.jax,
         python=_python(options.python, "--python") if options.python else config.python,
+        before_python=_python(options.before_python, "--before-python")
+        if options.before_python
+        else None,
         cases=(
             *config.cases,
             *(_case(text, "", "--case", here, config.root) for text in options.cases),

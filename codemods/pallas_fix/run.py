@@ -35,7 +35,8 @@ class Request:
     """What a run is to do.
 
     `write` rewrites files in place; without it the account says what would be written. `verify`
-    is False with `--no-verify`. `unverified` also writes plausible fixes that nothing could
+    is False with `--no-verify`. `device` takes nothing as
+    verified that no device has run. `unverified` also writes plausible fixes that nothing could
     verify. `standard_input` comes in the place of `paths`, if given; it is never
     written to its path.
     """
@@ -46,6 +47,7 @@ class Request:
     write: bool = True
     verify: bool = True
     until: Stage = Stage.DEVICE
+    device: bool = False
     unverified: bool = False
     jobs: int = 1
 
@@ -180,7 +182,9 @@ class Run:
     def _verification(self) -> Verification:
         from pallas_fix.verification import Verification
 
-        return Verification(self.request.config, self._ladder, self.request.until)
+        return Verification(
+            self.request.config, self._ladder, self.request.until, self.request.device
+        )
 
     def _ladder(self) -> Climber:
         if self.ladder is not None:
@@ -189,7 +193,11 @@ class Run:
 
         request = self.request
         ladder = Ladder(
-            request.config.python, jobs=min(request.jobs, MOST_WORKERS), until=request.until
+            request.config.python,
+            before_python=request.config.before_python,
+            jobs=min(request.jobs, MOST_WORKERS),
+            until=request.until,
+            say=self.say,
         )
         return self._open.enter_context(ladder)
 

@@ -39,11 +39,17 @@ class Climber(Protocol):
 class Verification:
     """Verifies the fixes of one run, and remembers where kernels ran."""
 
-    def __init__(self, config: Config, ladder: Callable[[], Climber], until: Stage) -> None:
-        """`ladder` is called once, when the first case is climbed."""
+    def __init__(
+        self, config: Config, ladder: Callable[[], Climber], until: Stage, device: bool = False
+    ) -> None:
+        """`ladder` is called once, when the first case is climbed.
+
+        With `device` nothing is verified that no device has run.
+        """
         self._config = config
         self._open = ladder
         self._until = until
+        self._device = device
         self._results: list[CaseResult] = []
         self._unimportable: set[Path] = set()
         self._lacks_cases = False
@@ -75,6 +81,7 @@ class Verification:
                 finding.fix.functions if finding.fix else (),
                 results,
                 messages=rules[finding.code].messages,
+                device=self._device,
             )
             for finding in applied
         )

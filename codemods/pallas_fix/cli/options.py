@@ -41,6 +41,16 @@ where = together(
         help="The interpreter of the project. Default: that of the active virtual environment, "
         "else the one that runs pallas-fix.",
     ),
+    click.option(
+        "--before-python",
+        type=EXISTING,
+        help="The interpreter for the files before: one whose jax still takes them.",
+    ),
+    click.option(
+        "--require",
+        type=click.Choice(("device",)),
+        help="Take nothing as verified that no device has run.",
+    ),
     click.option("-v", "--verbose", is_flag=True, help="Say more: each stage, whole errors."),
 )
 
@@ -77,6 +87,7 @@ def options(given: dict[str, Any]) -> Options:
         targets=given.get("target", ()),
         jax=given.get("jax", ""),
         python=given.get("python"),
+        before_python=given.get("before_python"),
         cases=given.get("case", ()),
     )
 

@@ -2,37 +2,75 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from pallas_fix.cli.options import options, where
+from pallas_fix.cli.options import EXISTING, cores, options, where
 
 
 @click.command()
-@click.argument("case")
+@click.argument("cases", nargs=-1, required=True, metavar="CASE...")
+@click.option(
+    "--compare",
+    type=EXISTING,
+    metavar="OTHER.py",
+    help="Is this file the same? It is taken in the place of the first.",
+)
 @where
-def verify(case: str, **given: Any) -> int:
-    """Take one CASE up the ladder: import, trace, lower, compile, and run where there is a chip.
+@click.option(
+    "--output", multiple=True, metavar="FORMAT[=FILE]", help="text (stdout) or json (stdout)."
+)
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. Default: the cores.")
+def verify(cases: tuple[str, ...], compare: Path | None, **given: Any) -> int:
+    """Take each CASE up the ladder: import, trace, lower, compile, run, device.
 
-    CASE is 'path.py:matmul(bf16[64,256], bf16[256,256])', with the file of the entry.
+    CASE is 'path.py:matmul(bf16[64,256], bf16[256,256]) @ tpu7x', with the file of the entry. It
+    runs on the CPU, emulated or interpreted, and on a chip where there is one.
 
-    Exit status: 0 every stage was passed. 1 one failed. 2 wrong usage, or a stage that was asked
-    for could not be tried here. 130 interrupted.
+    Exit status: 0 every stage was passed; with --compare: the numbers are equal, bit for bit. 1 a
+    stage failed, or there is a hazard; with --compare: the numbers differ, the other file fails,
+    or it has a hazard that the first has not. 2 wrong usage, or it could not be verified as far
+    as asked. 130 interrupted.
     """
-    from pallas_fix import climb
+    from pallas_fix import verify_case
     from pallas_fix.config import load
+    from pallas_fix.report import output
+    from pallas_fix.report.cases import verified
     from pallas_fix.report.terminal import progress
     from pallas_fix.rules import all_rules
     from pallas_fix.verify.ladder import Ladder
     from pallas_fix.verify.verdict import Stage
 
-    read, path = climb.read_case(case)
-    config = load([path], options(given), all_rules())
+    read = [verify_case.read_case(case) for case in cases]
+    config = load([path for _, path in read], options(given), all_rules())
     until = Stage(given["until"] or "device")
-    with progress(True) as say, Ladder(config.python, jobs=1, until=until) as ladder:
-        say(f"verifying {case}")
-        results = climb.climb(read, path, config, ladder)
-    for line in climb.lines(results, given["verbose"]):
-        click.echo(line)
-    return climb.status(results, until, asked=given["until"] is not None)
+    outputs = output.Outputs.parse(given["output"], stdout_taken=False)
+    results = []
+    with (
+        progress(True) as say,
+        Ladder(
+            config.python,
+            before_python=config.before_python if compare else None,
+            jobs=given["jobs"] or cores(),
+            until=until,
+            say=say,
+        ) as ladder,
+    ):
+        for case, path in read:
+            results += verify_case.climb(case, path, config, ladder, compare)
+    device = given["require"] is not None
+    if compare is None:
+        found = None
+        status = verify_case.status(results, until, asked=device or given["until"] is not None)
+    else:
+        found = verify_case.verdicts(results, device)
+        status = verify_case.compared_status(found)
+
+    def render(name: str) -> str:
+        return verified(name, results, found, status, given["verbose"])
+
+    if not outputs.emit(render):
+        click.echo(render("text"), nl=False)
+    return status

@@ -10,7 +10,7 @@ from pallas_fix.edits import Span
 from pallas_fix.files import Source, SourceError
 from pallas_fix.report.lines import Moves
 from pallas_fix.rules.base import Finding, Reason
-from pallas_fix.verify.verdict import Level, Verdict
+from pallas_fix.verify.verdict import Hazard, Level, Verdict
 
 
 class State(StrEnum):
@@ -60,6 +60,17 @@ class FileAccount:
     def changed(self) -> bool:
         """True where the run writes the file, or would."""
         return self.after != self.source.text
+
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """What the emulator saw in the file as the run leaves it, each kind once a place."""
+        seen: dict[tuple[str, str], Hazard] = {}
+        for entry in self.entries:
+            if entry.state is State.FIXED and entry.verdict:
+                for case in entry.verdict.cases:
+                    for hazard in case.after.hazards:
+                        seen.setdefault((hazard.kind, hazard.where), hazard)
+        return tuple(seen.values())
 
     def located(self, written: bool) -> tuple[Entry, ...]:
         """The entries in the order of the file as it now is, with spans in that text."""
@@ -115,7 +126,9 @@ class Account:
         left = bool(self.of(State.SHOWN, State.NOT_FIXED)) or (
             not self.written and any(file.changed for file in self.files)
         )
-        return int(left or any(self._too_weak(entry) for entry in self.of(State.FIXED)))
+        hazards = any(hazard.serious for file in self.files for hazard in file.hazards)
+        weak = any(self._too_weak(entry) for entry in self.of(State.FIXED))
+        return int(left or hazards or weak)
 
     def _too_weak(self, entry: Entry) -> bool:
         if not self.verified or entry.verdict is None:

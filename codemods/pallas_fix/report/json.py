@@ -14,6 +14,8 @@ Keys of version 1; a later version may add keys, and a key that changes its mean
       path      as it was found
       changed   true where the run writes the file, or would
       notes     sentences about the file
+      hazards   what the emulator saw in the file as the run leaves it: {kind, serious, where,
+                count, message}
       findings  one for each place, in the order of the file:
         code, name, message, function
         line, column, end_line, end_column   of the file as the run leaves it; columns from 1
@@ -24,16 +26,24 @@ Keys of version 1; a later version may add keys, and a key that changes its mean
         reason  {code, text, way_out} where it was not fixed, else null
         case    the line that would have it verified, may be empty
         notes   sentences
+        cases   what the ladder saw, one for each case and target: {case, target, tools, before,
+                after, compared, command}; before and after hold {stages, ran_on, hazards,
+                resources}, a stage {stage, ok (null: could not be asked), seconds, error,
+                message, where}, compared {stage, same, close, on, runs, message}
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from pallas_fix import __version__
 from pallas_fix.files import SourceError
 from pallas_fix.report.account import Account, Entry, FileAccount
+from pallas_fix.report.cases import document as case_document
+from pallas_fix.verify.verdict import CaseResult
 
 VERSION = 1
 
@@ -65,11 +75,12 @@ def _file(file: FileAccount, written: bool) -> dict[str, Any]:
         "path": str(file.path),
         "changed": file.changed,
         "notes": file.notes,
-        "findings": [_finding(entry) for entry in file.located(written)],
+        "hazards": [asdict(hazard) for hazard in file.hazards],
+        "findings": [_finding(file.path, entry) for entry in file.located(written)],
     }
 
 
-def _finding(entry: Entry) -> dict[str, Any]:
+def _finding(path: Path, entry: Entry) -> dict[str, Any]:
     finding, verdict, reason = entry.finding, entry.verdict, entry.reason
     span = finding.span
     return {
@@ -91,4 +102,13 @@ def _finding(entry: Entry) -> dict[str, Any]:
         else None,
         "case": entry.case,
         "notes": finding.notes,
+        "cases": [case_document(case, _command(path, case)) for case in verdict.cases]
+        if verdict
+        else [],
     }
+
+
+def _command(path: Path, case: CaseResult) -> list[str]:
+    """What shows this case again, before and after."""
+    words = ["pallas-fix", "apply", "--diff", "--no-cache", "-v"]
+    return [*words, "--case", f"{case.case.partition(' @ ')[0]} @ {case.target}", str(path)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,20 +41,28 @@ class Outputs:
             wanted.append((name, Path(file) if file else None))
         return cls(tuple(wanted))
 
-    def write(self, account: Account, look: Look, quiet: bool) -> None:
-        """Write every report; the text on stderr comes last, unless `quiet`.
+    def emit(self, render: Callable[[str], str]) -> bool:
+        """Write what `render` makes of each format; True if stdout got a document.
 
         Raises ConfigError where a file cannot be written.
         """
         for name, file in self.wanted:
             if file is not None:
                 try:
-                    file.write_text(_rendered(name, account), encoding="utf-8")
+                    file.write_text(render(name), encoding="utf-8")
                 except OSError as error:
                     what = f"--output: {file} cannot be written: {error.strerror}"
                     raise ConfigError(what) from None
             elif name != "text":
-                click.echo(_rendered(name, account), nl=False)
+                click.echo(render(name), nl=False)
+        return any(file is None and name != "text" for name, file in self.wanted)
+
+    def write(self, account: Account, look: Look, quiet: bool) -> None:
+        """Write every report; the text on stderr comes last, unless `quiet`.
+
+        Raises ConfigError where a file cannot be written.
+        """
+        self.emit(lambda name: _rendered(name, account))
         if not quiet:
             from pallas_fix.report.text import text
 

@@ -11,6 +11,7 @@ import click
 
 from pallas_fix.files import SourceError
 from pallas_fix.report.account import Account, Entry, FileAccount, State
+from pallas_fix.report.cases import hazard_line, lines
 from pallas_fix.report.printable import printable
 
 _HUNK_COLOURS = {"-": "red", "+": "green", "@": "cyan"}
@@ -59,6 +60,9 @@ class _Writer:
             done = entry.state is State.FIXED and self.account.written
             if not done or self.look.verbosity >= 0:
                 yield from self.entry(file, entry)
+        for hazard in file.hazards:
+            if hazard.serious or self.look.verbosity >= 0:
+                yield from self._wrapped("", hazard_line(hazard))
         for note in file.notes:
             yield from self._wrapped(f"{self._styled(str(file.path), bold=True)}: note: ", note)
 
@@ -106,13 +110,7 @@ class _Writer:
     def _stages(self, entry: Entry) -> Iterator[str]:
         """What the ladder saw, stage by stage."""
         for case in entry.verdict.cases if entry.verdict else ():
-            yield f"    {printable(case.case.partition(' @ ')[0])} @ {case.target}"
-            for name, side in (("before", case.before), ("after", case.after)):
-                steps = ", ".join(
-                    f"{stage.stage} {_ANSWERS[stage.ok]} ({stage.seconds:.1f} s)"
-                    for stage in side.stages
-                )
-                yield f"        {name}: {steps or 'nothing was tried'}"
+            yield from (f"    {line}" for line in lines(case, verbose=True))
 
     def summary(self) -> Iterator[str]:
         account = self.account
@@ -150,21 +148,18 @@ class _Writer:
             yield head + words
             return
         start = len(click.unstyle(head))
-        lines = textwrap.wrap(
+        broken = textwrap.wrap(
             "x" * start + words,
             self.look.width,
             subsequent_indent=" " * (8 if head.startswith(" ") else 4),
             break_long_words=False,
             break_on_hyphens=False,
         )
-        first, *rest = lines
+        first, *rest = broken
         if len(first) < start:
-            first, rest = "x" * start, lines
+            first, rest = "x" * start, broken
         yield head + first[start:]
         yield from rest
-
-
-_ANSWERS = {True: "ok", False: "failed", None: "not available"}
 
 
 def _count(number: int, what: str) -> str:
