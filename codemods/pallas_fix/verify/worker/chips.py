@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.util
 import os
@@ -26,6 +27,9 @@ def preload(target: Target) -> None:
     for name in ("jaxlib.mlir.dialects.mhlo", *names):
         with suppress(ImportError):  # a saving only; who needs one that fails will say so
             importlib.import_module(name)
+    if target["platform"] == "tpu":
+        with suppress(ImportError, OSError, AttributeError):
+            ctypes.CDLL(importlib.import_module("libtpu").get_library_path())
 
 
 _TPU_MODULES = (

@@ -31,12 +31,9 @@ def climb(task: Task, target: Target, report: Report, entered: Entered) -> None:
             entered.start()
         launches.eager = False
         programs = report.stage("trace", lambda: _trace(module, task, launches))
-        platform = chips.lowering_platform(target)
-        report.stage(
-            "lower",
-            lambda: [p.traced.lower(lowering_platforms=(platform,)) for p in programs],
-        )
-        report.stage("compile", lambda: _compile(programs, target, platform))
+        place = _placement(target)
+        lowered = report.stage("lower", lambda: _lower(programs, target, place))
+        report.stage("compile", lambda: _compile(lowered, target, place))
 
 
 def _import(task: Task, launches: Launches) -> Any:
@@ -89,11 +86,34 @@ def _launched_by(function: Callable[[], Any], launches: Launches) -> list[Progra
     return launches.programs
 
 
-def _compile(programs: list[Program], target: Target, platform: str) -> None:
-    place = chips.placement(target)
+def _placement(target: Target) -> jax.sharding.Sharding | Unavailable:
+    """Where the program is to run; it can be lowered, but not compiled, without knowing that."""
+    try:
+        return chips.placement(target)
+    except Unavailable as error:
+        return error
+
+
+def _lower(
+    programs: list[Program], target: Target, place: jax.sharding.Sharding | Unavailable
+) -> list[Any]:
+    platforms = (chips.lowering_platform(target),)
+    if isinstance(place, Unavailable):
+        return [program.traced.lower(lowering_platforms=platforms) for program in programs]
+    lowered = []
     for program in programs:
         placed = jax.jit(program.function, in_shardings=place, out_shardings=place)
+        lowered.append(placed.trace(*program.avals).lower(lowering_platforms=platforms))
+    return lowered
+
+
+def _compile(
+    lowered: list[Any], target: Target, place: jax.sharding.Sharding | Unavailable
+) -> None:
+    if isinstance(place, Unavailable):
+        raise place
+    for program in lowered:
         try:
-            placed.trace(*program.avals).lower(lowering_platforms=(platform,)).compile()
+            program.compile()
         except Exception as error:
             raise chips.as_unavailable(error, target) or error from None
