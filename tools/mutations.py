@@ -26,11 +26,15 @@ PAGE = ROOT / "docs" / "mutations.md"
 
 @dataclass(frozen=True)
 class Mutation:
-    """One rewrite of `folder/before.py`: its text, and whether it is right."""
+    """One rewrite of `folder/before.py`: its text, and whether it is right.
+
+    One that `hangs` never ends on a chip.
+    """
 
     folder: Path
     name: str
     right: bool
+    hangs: bool
     case: str
     target: str
     text: str
@@ -61,7 +65,13 @@ def all_mutations() -> Iterator[Mutation]:
                         raise ValueError(f"{folder.name}, {told['name']}: {old!r} is not there")
                     text = text.replace(old, new)
                 yield Mutation(
-                    folder, told["name"], right, content["case"], content["target"], text
+                    folder=folder,
+                    name=told["name"],
+                    right=right,
+                    hangs=told.get("hangs", False),
+                    case=content["case"],
+                    target=content["target"],
+                    text=text,
                 )
 
 
