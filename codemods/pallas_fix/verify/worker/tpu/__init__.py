@@ -1,0 +1,1 @@
+"""Runs TPU kernels on the CPU: a model of the MXU, and what lets jax's interpreter use it."""
