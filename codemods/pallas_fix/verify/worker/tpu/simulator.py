@@ -1,0 +1,115 @@
+"""Runs TPU kernels on the CPU: interpreted by jax, with an emulated MXU where they drive it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+from ..chips import Target, Unavailable
+from .hazards import Hazard
+from .kernel import Kernels
+from .launch import Launches
+from .machine import CHIPS, Machine
+from .ops import Operations
+from .scopes import Scopes
+from .where import user_line
+
+
+class Simulator:
+    """One TPU for one job, in a process of its own: `install` changes jax for good.
+
+    `root` is the folder of the user's project. With `oracle` the file is one before a repair, and
+    what jax refuses is done as its author meant it. With `races` unordered accesses of memory are
+    looked for.
+    """
+
+    def __init__(self, target: Target, root: str, *, oracle: bool, races: bool) -> None:
+        chip = CHIPS.get(target["kind"])
+        if chip is None:
+            raise Unavailable(f"stage not available: no emulator for {target['kind']}")
+        self._root = root
+        self._kernels = Kernels(chip)
+        self._kernels.on_enter = self._harvest
+        self._params = pltpu.InterpretParams(detect_races=races)
+        self._oracle = oracle
+        self._found: list[Hazard] = []
+        self._operations = 0
+        self._accumulations = 0
+
+    @property
+    def name(self) -> str:
+        """Where the last run was, and how."""
+        self._harvest_all()
+        return "CPU (emulated MXU)" if self._operations else "CPU (interpreted)"
+
+    @property
+    def accumulations(self) -> int:
+        """How many products the last run made, at most one rounding of each number for each."""
+        self._harvest_all()
+        return self._accumulations
+
+    def install(self) -> None:
+        """Put the stand-ins in the place of jax's functions, before users import those."""
+        operations = Operations(self._kernels, lambda: user_line(self._root), None)
+        scopes = Scopes(self._kernels)
+        launches = Launches(self._kernels, self._params, accepts_scratch=self._oracle)
+        stand_ins: dict[Callable[..., Any], Callable[..., Any]] = {
+            getattr(pltpu, name): stand_in for name, stand_in in operations.stand_ins().items()
+        }
+        stand_ins[pl.run_scoped] = scopes.run_scoped
+        stand_ins[jax.empty_ref] = scopes.empty_ref
+        stand_ins |= launches.stand_ins()
+        for original, stand_in in stand_ins.items():
+            _replace(original, stand_in)
+        pltpu.set_tpu_interpret_mode(self._params)
+
+    def start(self) -> None:
+        """Forget what has run."""
+        self._harvest_all()
+        self._found.clear()
+        self._operations = self._accumulations = 0
+        pltpu.reset_tpu_interpret_mode_state()
+
+    def hazards(self) -> list[dict[str, Any]]:
+        """What was wrong in the last run: {kind, severity, where, count, message}."""
+        self._harvest_all()
+        merged: dict[tuple[str, str, str], dict[str, Any]] = {}
+        for hazard in self._found:
+            where = str(hazard.site)
+            one = merged.setdefault(
+                (hazard.kind, hazard.severity, where),
+                {
+                    "kind": hazard.kind,
+                    "severity": hazard.severity,
+                    "where": where,
+                    "count": 0,
+                    "message": hazard.message,
+                },
+            )
+            one["count"] += hazard.count
+        return list(merged.values())
+
+    def _harvest_all(self) -> None:
+        for machine in self._kernels.machines.values():
+            self._harvest(machine)
+
+    def _harvest(self, machine: Machine) -> None:
+        """Take what a kernel that has ended leaves behind, for the next one finds the MXU empty."""
+        self._found += machine.hazards()
+        self._operations += machine.operations
+        self._accumulations += machine.accumulations
+        machine.reset()
+
+
+def _replace(original: Callable[..., Any], stand_in: Callable[..., Any]) -> None:
+    """Put a stand-in wherever jax's loaded modules name the function."""
+    for name, module in list(sys.modules.items()):
+        if name == "jax" or name.startswith("jax."):
+            for attribute, value in list(vars(module).items()):
+                if value is original:
+                    setattr(module, attribute, stand_in)
