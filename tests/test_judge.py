@@ -60,7 +60,14 @@ def numbers(
     same: bool | None, *, close: bool = False, device: bool = False, message: str = ""
 ) -> Comparison:
     on = "NVIDIA H100" if device else "CPU (emulated MXU)"
-    return Comparison(Stage.DEVICE if device else Stage.RUN, same, on, 2, close, message)
+    return Comparison(
+        Stage.DEVICE if device else Stage.RUN,
+        same,
+        on,
+        ("plain numbers, seed 0", "plain numbers, seed 1"),
+        close,
+        message,
+    )
 
 
 DIFFERENT = numbers(False, device=True, message="output 0: 3 differ")

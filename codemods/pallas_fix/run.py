@@ -161,8 +161,6 @@ class Run:
         """Decide what is written of one file, write it, and give its account."""
         source = examined.task.source
         verification = self._verification if self.request.verify else None
-        if verification is not None:
-            self.say(f"verifying {source.path}")
         try:
             settled = settle(examined, verification, self.request.unverified, self.rules)
         except SourceError as error:

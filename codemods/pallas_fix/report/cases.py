@@ -74,8 +74,7 @@ def _resources(one: Resources) -> str:
 
 
 def _compared(comparison: Comparison) -> str:
-    inputs = f"{comparison.runs} sets of inputs" if comparison.runs > 1 else "one set of inputs"
-    on = f"on {comparison.on} ({inputs})"
+    on = f"on {comparison.on} ({'; '.join(comparison.inputs)})"
     if comparison.same:
         return f"the same numbers, bit for bit, {on}"
     if comparison.close:

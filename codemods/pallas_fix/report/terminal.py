@@ -26,21 +26,27 @@ def width() -> int | None:
 
 
 class Progress:
-    """One line on stderr that says what is being waited for, and goes away."""
+    """Says on stderr what is being waited for.
+
+    On a terminal that is one line, which goes away; elsewhere a line for each step.
+    """
 
     def __init__(self, shown: bool) -> None:
-        self._shown = shown and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._shown = shown
+        self._moving = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def __call__(self, text: str) -> None:
-        """Show `text` in the place of what was shown before."""
-        if self._shown:
+        """Show `text` in the place of what was shown before, or below."""
+        if self._shown and self._moving:
             room = (width() or 80) - 1
             sys.stderr.write(f"\r\x1b[K{printable(text)[:room]}")
-            sys.stderr.flush()
+        elif self._shown:
+            sys.stderr.write(f"{printable(text)}\n")
+        sys.stderr.flush()
 
     def clear(self) -> None:
         """Take the line away."""
-        if self._shown:
+        if self._shown and self._moving:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 

@@ -26,23 +26,24 @@ def compare(
         return None
     on = after.ran_on
     pairs = list(zip(before.numbers, after.numbers, strict=False))
+    inputs = tuple(_named(new) for _, new in pairs)
     other = _other_types(pairs) or _other_runs(before, after)
     if other:
-        return Comparison(stage, False, on, len(pairs), message=other)
+        return Comparison(stage, False, on, inputs, message=other)
     open_pairs = [
         (index, old["inputs"]) for index, (old, new) in enumerate(pairs) if not _settled(old, new)
     ]
     if not open_pairs:
         trivial = _trivial([new for _, new in pairs])
-        return Comparison(stage, None if trivial else True, on, len(pairs), message=trivial)
+        return Comparison(stage, None if trivial else True, on, inputs, message=trivial)
     told = ask(open_pairs)
     if not told:
-        return Comparison(stage, None, on, len(pairs), message="the numbers could not be compared")
+        return Comparison(stage, None, on, inputs, message="the numbers could not be compared")
     if reordered:
-        return _held_to_bound(stage, on, pairs, told)
+        return _held_to_bound(stage, on, inputs, pairs, told)
     worst = max(told.values(), key=lambda one: _WORSE.index(one["answer"]))
     same = False if worst["answer"] == "differs" else None
-    return Comparison(stage, same, on, len(pairs), message=_where(worst, told, pairs))
+    return Comparison(stage, same, on, inputs, message=_where(worst, told, pairs))
 
 
 _WORSE = ("same", "close", "undefined", "differs")
@@ -85,6 +86,7 @@ def _trivial(runs: Sequence[dict[str, Any]]) -> str:
 def _held_to_bound(
     stage: Stage,
     on: str,
+    inputs: tuple[str, ...],
     pairs: Sequence[tuple[dict[str, Any], dict[str, Any]]],
     told: dict[int, dict[str, Any]],
 ) -> Comparison:
@@ -99,13 +101,13 @@ def _held_to_bound(
         index, one = judged[0]
         same = False if one["answer"] == "differs" else None
         text = _where(one, {index: one}, pairs)
-        return Comparison(stage, same, on, len(pairs), message=text)
+        return Comparison(stage, same, on, inputs, message=text)
     kinds = {pair[0]["inputs"] for pair in pairs}
     largest = max(told.values(), key=lambda one: _WORSE.index(one["answer"]))
     message = _where(largest, told, pairs)
     if not kinds.issuperset(allowed):  # inputs of its own, for which no bound is known
-        return Comparison(stage, None, on, len(pairs), message=message)
-    return Comparison(stage, False, on, len(pairs), close=True, message=message)
+        return Comparison(stage, None, on, inputs, message=message)
+    return Comparison(stage, False, on, inputs, close=True, message=message)
 
 
 def _where(
@@ -114,6 +116,11 @@ def _where(
     pairs: Sequence[tuple[dict[str, Any], dict[str, Any]]],
 ) -> str:
     index = next(index for index, other in told.items() if other is one)
-    run = pairs[index][0]
-    inputs = "its own inputs" if run["inputs"] == "own" else f"seed {run['seed']}"
-    return f"{one['message']} ({inputs})"
+    return f"{one['message']} ({_named(pairs[index][0])})"
+
+
+def _named(run: dict[str, Any]) -> str:
+    """What went into a run: `own` inputs, or the kind of numbers and their seed."""
+    return (
+        "own inputs" if run["inputs"] == "own" else f"{run['inputs']} numbers, seed {run['seed']}"
+    )

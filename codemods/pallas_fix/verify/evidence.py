@@ -96,12 +96,12 @@ def _compared(level: Level, results: Sequence[CaseResult]) -> str:
         if (comparison.same if level is Level.EQUAL else comparison.close)
     ]
     places = ", ".join(dict.fromkeys(one.on for one in reversed(told)))
-    runs = min(one.runs for one in told)
-    inputs = f"{runs} sets of inputs" if runs > 1 else "one set of inputs"
+    inputs = min((one.inputs for one in told), key=len)
+    runs = f"{len(inputs)} sets of inputs" if len(inputs) > 1 else "one set of inputs"
     if level is Level.EQUAL:
-        return f"the same numbers, bit for bit, on {places} ({inputs})"
+        return f"the same numbers, bit for bit, on {places} ({runs})"
     most = next((one.message for one in told if one.message), "")
-    return f"the same numbers within the bound of a reordered sum on {places} ({inputs}; {most})"
+    return f"the same numbers within the bound of a reordered sum on {places} ({runs}; {most})"
 
 
 def _compiled(results: Sequence[CaseResult]) -> str:

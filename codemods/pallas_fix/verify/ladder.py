@@ -151,7 +151,8 @@ class Ladder:
 
     def _climb(self, plan: Plan) -> Climb:
         def say(mode: str) -> None:
-            self._say(f"{plan.job['file']}: {plan.case} @ {plan.target.name}: {mode}")
+            where = plan.job["file"]
+            self._say(f"verifying {where}: {mode} {plan.case} @ {plan.target.name}")
 
         return climb(plan, self._until, self._workers.run, say)
 

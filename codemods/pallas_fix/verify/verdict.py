@@ -82,13 +82,13 @@ class Comparison:
 
     `same`: bit for bit, True or False; None where that has no answer, for which `message` has the
     reason. `close` is True where they differ, but stay within the bound that the fix declares.
-    `on` says where they come from; `runs` counts the sets of inputs.
+    `on` says where they come from, `inputs` what went in: the kind and the seed of each set.
     """
 
     stage: Stage
     same: bool | None
     on: str
-    runs: int
+    inputs: tuple[str, ...]
     close: bool = False
     message: str = ""
 
