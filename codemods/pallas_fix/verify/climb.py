@@ -23,9 +23,9 @@ _ORDER = list(Stage)
 class Plan:
     """What climbs.
 
-    `runs` are the sets of inputs for numbers, which are kept in `folder`. `repaired` tells the
-    version before a fix: it may run on what its author meant where jax refuses it. `partial`
-    tells that the copy of the project is not complete.
+    `runs` are the sets of inputs for numbers, which are kept in `folder`. `version` is `before`
+    or `after`, or empty where there is one only; the one before may run on what its author meant
+    where jax refuses it. `partial` tells that the copy of the project is not complete.
     """
 
     job: Job
@@ -34,7 +34,7 @@ class Plan:
     python: Path
     runs: tuple[tuple[str, int], ...]
     folder: Path
-    repaired: bool
+    version: str
     partial: bool
 
 
@@ -89,7 +89,7 @@ def climb(plan: Plan, until: Stage, do: Do, say: Callable[[str], None]) -> Climb
         _say_so(made.stages)
     if _reaches(until, Stage.RUN) and made.passed(Stage.IMPORT):
         refused = made.failed
-        if not refused or plan.repaired:
+        if not refused or plan.version == "before":
             races = plan.target.platform == "gpu"
             ran = step("run", Stage.RUN, oracle=refused, races=races)
             made.done["run"] = ran

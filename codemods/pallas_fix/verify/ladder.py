@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -128,7 +129,7 @@ class Ladder:
                         python=python,
                         runs=PLAIN if bound is None else PLAIN + REORDERED,
                         folder=self._folder / f"numbers{self._climbs}",
-                        repaired=len(views) == 2 and number == 0,
+                        version=("before", "after")[number] if len(views) == 2 else "",
                         partial=shadow.full,
                     )
 
@@ -151,8 +152,9 @@ class Ladder:
 
     def _climb(self, plan: Plan) -> Climb:
         def say(mode: str) -> None:
-            where = plan.job["file"]
-            self._say(f"verifying {where}: {mode} {plan.case} @ {plan.target.name}")
+            case = replace(plan.case, targets=())
+            what = f"{plan.version} {mode}".strip()
+            self._say(f"verifying {plan.job['file']}: {case} @ {plan.target.name}: {what}")
 
         return climb(plan, self._until, self._workers.run, say)
 
