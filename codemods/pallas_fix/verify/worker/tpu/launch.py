@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -86,12 +87,15 @@ class Launches:
         self._params = params
         self._accepts_scratch = accepts_scratch
 
-    def stand_ins(self) -> dict[Callable[..., Any], Callable[..., Any]]:
-        """By the function of jax: what replaces it."""
+    def stand_ins(self) -> dict[str, Callable[..., Any]]:
+        """By their names in `jax.experimental.pallas`."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # `core_map` is deprecated since jax 0.11
+            core_map = pl.core_map
         return {
-            pl.pallas_call: self._launcher(pl.pallas_call, "kernel", "scratch_shapes"),
-            pl.kernel: self._launcher(pl.kernel, "body", "scratch_types"),
-            pl.core_map: self._core_map(pl.core_map),
+            "pallas_call": self._launcher(pl.pallas_call, "kernel", "scratch_shapes"),
+            "kernel": self._launcher(pl.kernel, "body", "scratch_types"),
+            "core_map": self._core_map(core_map),
         }
 
     def _launcher(self, function: Callable[..., Any], body: str, scratch: str) -> Any:
@@ -159,7 +163,7 @@ def _cores(mesh: Any) -> tuple[int, Callable[[], Any]]:
     several = [(name, size) for name, size in shape.items() if size > 1]
     if not several:
         return 1, lambda: 0
-    if len(several) > 1 or not isinstance(mesh, pltpu.TensorCoreMesh):
+    if len(several) > 1 or type(mesh).__name__ != "TensorCoreMesh":
         raise Unavailable(
             f"stage not available: jax interprets no kernel on a {type(mesh).__name__} of "
             f"{' x '.join(str(size) for size in shape.values())} cores"

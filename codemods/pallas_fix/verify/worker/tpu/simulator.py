@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -58,14 +60,16 @@ class Simulator:
         operations = Operations(self._kernels, lambda: user_line(self._root), None)
         scopes = Scopes(self._kernels)
         launches = Launches(self._kernels, self._params, accepts_scratch=self._oracle)
-        stand_ins: dict[Callable[..., Any], Callable[..., Any]] = {
-            getattr(pltpu, name): stand_in for name, stand_in in operations.stand_ins().items()
+        stand_ins = {
+            pltpu: operations.stand_ins(),
+            pl: launches.stand_ins() | {"run_scoped": scopes.run_scoped},
+            jax: {"empty_ref": scopes.empty_ref},
         }
-        stand_ins[pl.run_scoped] = scopes.run_scoped
-        stand_ins[jax.empty_ref] = scopes.empty_ref
-        stand_ins |= launches.stand_ins()
-        for original, stand_in in stand_ins.items():
-            _replace(original, stand_in)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # some of them are deprecated
+            for module, functions in stand_ins.items():
+                for name, stand_in in functions.items():
+                    _replace(module, name, stand_in)
         pltpu.set_tpu_interpret_mode(self._params)
 
     def start(self) -> None:
@@ -106,10 +110,12 @@ class Simulator:
         machine.reset()
 
 
-def _replace(original: Callable[..., Any], stand_in: Callable[..., Any]) -> None:
-    """Put a stand-in wherever jax's loaded modules name the function."""
-    for name, module in list(sys.modules.items()):
-        if name == "jax" or name.startswith("jax."):
-            for attribute, value in list(vars(module).items()):
+def _replace(module: ModuleType, name: str, stand_in: Callable[..., Any]) -> None:
+    """Put a stand-in wherever jax's loaded modules name that function of a public module."""
+    original = getattr(module, name)
+    for path, loaded in list(sys.modules.items()):
+        if path == "jax" or path.startswith("jax."):
+            for attribute, value in list(vars(loaded).items()):
                 if value is original:
-                    setattr(module, attribute, stand_in)
+                    setattr(loaded, attribute, stand_in)
+    setattr(module, name, stand_in)
