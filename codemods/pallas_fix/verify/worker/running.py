@@ -44,7 +44,7 @@ def run_on_cpu(task: Task, target: Target, report: Report) -> None:
                 hazards=list(hazards.values()),
             )
 
-        report.stage("run", run)
+        report.stage("run", lambda: _explained(run, simulator))
 
 
 def run_on_device(task: Task, target: Target, report: Report) -> None:
@@ -60,6 +60,17 @@ def run_on_device(task: Task, target: Target, report: Report) -> None:
             report.send(event="numbers", **one)
 
     report.stage("device", run)
+
+
+def _explained(run: Callable[[], None], simulator: Any) -> None:
+    """Run; what fails is told as the simulator explains it."""
+    try:
+        run()
+    except Exception as error:
+        told = getattr(simulator, "explain", lambda same: same)(error)
+        if told is error:
+            raise
+        raise told from None
 
 
 def _simulator(task: Task, target: Target) -> Any:
