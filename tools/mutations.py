@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pallas_fix.verify.cases import parse_case
 from pallas_fix.verify.judge import judge
-from pallas_fix.verify.ladder import Ladder
+from pallas_fix.verify.ladder import Ladder, Limits
 from pallas_fix.verify.verdict import Level, Stage, Verdict
 
 ROOT = Path(__file__).parent.parent
@@ -118,7 +118,7 @@ def page(rows: Sequence[tuple[Mutation, Verdict]]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the page, or with `--check` compare it; 1 if it is not true any more."""
-    with Ladder(Path(sys.executable), jobs=2) as ladder:
+    with Ladder(Path(sys.executable), jobs=2, limits=Limits(wall=30)) as ladder:
         rows = [(mutation, mutation.verdict(ladder)) for mutation in all_mutations()]
     text = page(rows)
     if "--check" in arguments:

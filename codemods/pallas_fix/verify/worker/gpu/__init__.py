@@ -1,0 +1,1 @@
+"""GPU kernels on the CPU: Mosaic GPU and Triton, interpreted by jax."""

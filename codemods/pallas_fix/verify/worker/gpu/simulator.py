@@ -1,0 +1,61 @@
+"""Runs GPU kernels on the CPU: those of Mosaic GPU and of Triton, each in jax's interpreter."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from jax.experimental import pallas as pl
+
+from ..chips import Target, Unavailable
+from ..internals.generations import generation
+
+_WITHOUT = ("0.10.2", "0.11.0")
+"""Generations of jax whose interpreter for Mosaic GPU is not public, or not there."""
+
+
+class Simulator:
+    """One GPU for one job, in a process of its own: `install` changes jax for good.
+
+    The meaning of a file before a repair is not known here, so `oracle` changes nothing. With
+    `races` unordered accesses of memory are looked for.
+    """
+
+    name = "CPU (interpreted)"
+
+    def __init__(self, target: Target, root: str, *, oracle: bool, races: bool) -> None:
+        self._root = root
+        self._races = races
+        self._found: list[dict[str, Any]] = []
+
+    def install(self) -> None:
+        """Put the stand-ins in the place of jax's functions. Raises Unavailable."""
+        from jax.experimental.pallas import mosaic_gpu as plgpu
+
+        if generation() in _WITHOUT or not hasattr(plgpu, "InterpretGPUParams"):
+            raise Unavailable("stage not available: GPU kernels run on the CPU from jax 0.11.1 on")
+        from ..internals import gpu_pallas_call, gpu_store
+
+        gpu_store.install()
+        self._params = plgpu.InterpretGPUParams(detect_races=self._races)
+        import jax._src.pallas.pallas_call as private
+
+        interpreted = self._interpreted(pl.pallas_call)
+        pl.pallas_call = private.pallas_call = gpu_pallas_call.through_shim(interpreted)
+        plgpu.set_gpu_interpret_mode(self._params)
+
+    def start(self) -> None:
+        """Forget what has run."""
+        self._found.clear()
+
+    def hazards(self) -> list[dict[str, Any]]:
+        """What was wrong in the last run: {kind, severity, where, count, message}."""
+        return list(self._found)
+
+    def _interpreted(self, launch: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(launch)
+        def stand_in(*args: Any, **kwargs: Any) -> Any:
+            return launch(*args, **kwargs | {"interpret": True})
+
+        return stand_in
