@@ -52,6 +52,7 @@ class Kernels:
         self.chip = chip
         self.machines: dict[int, Machine] = {}
         self.on_enter: Callable[[Machine], None] = lambda machine: None
+        self.make_space: Callable[[], Space] = lambda: Space(chip.mxus, chip.rows)
         self._tracing: list[Kernel | None] = []
         self._serial = itertools.count(1)
         self._serials = jax.make_user_context(0)
@@ -61,6 +62,11 @@ class Kernels:
     def inside(self) -> bool:
         """True while the body of a kernel is traced."""
         return bool(self._tracing)
+
+    @property
+    def emulating(self) -> bool:
+        """True while the body of a kernel is traced that has a token."""
+        return bool(self._tracing) and self._tracing[-1] is not None
 
     @property
     def current(self) -> Kernel:
@@ -103,7 +109,7 @@ class Kernels:
             def scope(token: Any) -> Any:
                 number = jax.ShapeDtypeStruct((), jnp.int32)
                 token[0] = io_callback(self._enter, number, index, first)
-                space = Space(self.chip.mxus, self.chip.rows)
+                space = self.make_space()
                 with self._trace(Kernel(token, index, space)):
                     positional, named = arguments(space, args, kwargs)
                     return body(*positional, **named)

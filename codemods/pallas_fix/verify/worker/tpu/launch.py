@@ -138,7 +138,8 @@ class Launches:
         with_accumulators = any(map(is_accumulator, jax.tree.leaves(launch.scratch_types)))
         if with_accumulators and not self._accepts_scratch:
             _refuse_scratch(launch)
-        ordinary = None if with_accumulators else make(launch, self._kernels.ordinary)
+        emulate_at_once = with_accumulators and self._accepts_scratch
+        ordinary = None if emulate_at_once else make(launch, self._kernels.ordinary)
 
         def operate(*operands: Any, **kwargs: Any) -> Any:
             _refuse_many_devices()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -31,11 +31,19 @@ CHIPS: dict[str, Chip] = {
 jax/_src/tpu_info.py. That there are two staging registers is what libtpu says of a third."""
 
 
+class Kept(Protocol):
+    """What somebody keeps with a machine until its next reset."""
+
+    def tell_left(self, hazards: Hazards) -> None:
+        """Add what a kernel leaves behind if it ends now."""
+
+
 class Machine:
     """The MXUs of one core. All methods may be called from any thread.
 
     `site` names the place of an operation in the user's code; it comes back in the hazards.
     `operations` counts those since the last reset, `accumulations` the products among them.
+    `kept` is for the caller, which reads and writes it in program order.
     """
 
     def __init__(self, chip: Chip) -> None:
@@ -47,6 +55,7 @@ class Machine:
         """Forget everything: a chip on which nothing has run."""
         with self._lock:
             self.operations = self.accumulations = 0
+            self.kept: dict[Hashable, Kept] = {}
             self._hazards = Hazards()
             self._mxus = [Mxu(self.chip, n, self._hazards) for n in range(self.chip.mxus)]
 
@@ -111,6 +120,11 @@ class Machine:
                 return []
             return [n for n, unit in enumerate(self._mxus) if unit.is_staged(register)]
 
+    def holding(self) -> list[int]:
+        """The MXUs that hold weights to multiply with."""
+        with self._lock:
+            return [n for n, unit in enumerate(self._mxus) if unit.has_weights]
+
     def report(self, kind: str, site: Hashable, message: str) -> None:
         """Add an error that the caller has seen to the hazards."""
         with self._lock:
@@ -120,8 +134,8 @@ class Machine:
         """What was wrong since the last reset, and what is left behind if the program ends now."""
         with self._lock:
             hazards = self._hazards.copy()
-            for unit in self._mxus:
-                unit.tell_left(hazards)
+            for left in (*self._mxus, *self.kept.values()):
+                left.tell_left(hazards)
             return hazards.told()
 
     def _unit(self, mxu: int, site: Hashable) -> Mxu | None:

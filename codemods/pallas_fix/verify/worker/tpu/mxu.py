@@ -73,6 +73,10 @@ class Mxu:
         self._sums: list[_Sum | None] = [None] * chip.rows
         self._results: deque[tuple[Array, Hashable]] = deque()
 
+    @property
+    def has_weights(self) -> bool:
+        return self._weights is not None
+
     def is_staged(self, register: int) -> bool:
         return self._staged[register] is not None
 

@@ -181,6 +181,9 @@ class Operations:
         if not self._by_ref:
             self._check("matmul_pop", acc_addr, shape, dtype, mxu_index)
         (mxu,) = _static(mxu_index=mxu_index)
+        kind = jnp.dtype(dtype)
+        if kind not in (jnp.float32, jnp.int32):  # as jax until 0.11.1
+            raise ValueError(f"Only float32 and int32 accumulators are supported, got {kind}")
         return self.pop(mxu, self._row(acc_addr), shape, dtype)
 
     def _pop_elsewhere(self, *args: Any, **kwargs: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -13,13 +15,16 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
 from ..chips import Target, Unavailable
+from ..internals.generations import generation
+from .gaps import explain
 from .hazards import Hazard
 from .kernel import Kernels
 from .launch import Launches
 from .machine import CHIPS, Machine
 from .ops import Operations
+from .oracle import Oracle
 from .scopes import Scopes
-from .where import user_line
+from .where import innermost, user_line
 
 
 class Simulator:
@@ -27,18 +32,21 @@ class Simulator:
 
     `root` is the folder of the user's project. With `oracle` the file is one before a repair, and
     what jax refuses is done as its author meant it. With `races` unordered accesses of memory are
-    looked for.
+    looked for. Raises Unavailable where this jax or this chip is not known.
     """
 
     def __init__(self, target: Target, root: str, *, oracle: bool, races: bool) -> None:
+        generation()
         chip = CHIPS.get(target["kind"])
         if chip is None:
             raise Unavailable(f"stage not available: no emulator for {target['kind']}")
         self._root = root
         self._kernels = Kernels(chip)
         self._kernels.on_enter = self._harvest
-        self._params = pltpu.InterpretParams(detect_races=races)
+        self._params = _params(races)
         self._oracle = oracle
+        self._races = races
+        self._lock = threading.Lock()
         self._found: list[Hazard] = []
         self._operations = 0
         self._accumulations = 0
@@ -57,7 +65,12 @@ class Simulator:
 
     def install(self) -> None:
         """Put the stand-ins in the place of jax's functions, before users import those."""
-        operations = Operations(self._kernels, lambda: user_line(self._root), None)
+
+        def site() -> str:
+            return user_line(self._root)
+
+        oracle = Oracle(self._kernels, site) if self._oracle else None
+        operations = Operations(self._kernels, site, oracle)
         scopes = Scopes(self._kernels)
         launches = Launches(self._kernels, self._params, accepts_scratch=self._oracle)
         stand_ins = {
@@ -65,12 +78,21 @@ class Simulator:
             pl: launches.stand_ins() | {"run_scoped": scopes.run_scoped},
             jax: {"empty_ref": scopes.empty_ref},
         }
+        if oracle is not None:
+            self._kernels.make_space = oracle.space
+            for module, functions in oracle.stand_ins(scopes.empty_ref).items():
+                stand_ins[module] = stand_ins.get(module, {}) | functions
+            oracle.install()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # some of them are deprecated
             for module, functions in stand_ins.items():
                 for name, stand_in in functions.items():
                     _replace(module, name, stand_in)
         pltpu.set_tpu_interpret_mode(self._params)
+        if self._races:
+            from ..internals.races import watch_races
+
+            watch_races(self._race)
 
     def start(self) -> None:
         """Forget what has run."""
@@ -98,16 +120,29 @@ class Simulator:
             one["count"] += hazard.count
         return list(merged.values())
 
+    def explain(self, error: Exception) -> Exception:
+        """What to raise for an error of a run: Unavailable where jax's interpreter has a gap."""
+        return explain(error)
+
     def _harvest_all(self) -> None:
         for machine in self._kernels.machines.values():
             self._harvest(machine)
 
     def _harvest(self, machine: Machine) -> None:
         """Take what a kernel that has ended leaves behind, for the next one finds the MXU empty."""
-        self._found += machine.hazards()
-        self._operations += machine.operations
-        self._accumulations += machine.accumulations
-        machine.reset()
+        with self._lock:
+            self._found += machine.hazards()
+            self._operations += machine.operations
+            self._accumulations += machine.accumulations
+            machine.reset()
+
+    def _race(self, access: str, places: Iterator[tuple[str, int]]) -> None:
+        message = (
+            f"this {access} may come before or after another access of the same memory: "
+            "wait for the copy or the semaphore that orders them"
+        )
+        with self._lock:
+            self._found.append(Hazard("race", "error", innermost(places, self._root), 1, message))
 
 
 def _replace(module: ModuleType, name: str, stand_in: Callable[..., Any]) -> None:
@@ -119,3 +154,10 @@ def _replace(module: ModuleType, name: str, stand_in: Callable[..., Any]) -> Non
                 if value is original:
                     setattr(loaded, attribute, stand_in)
     setattr(module, name, stand_in)
+
+
+def _params(races: bool) -> Any:
+    """How jax interprets: memory that nothing was written to holds NaN, the largest integers."""
+    fields = {field.name for field in dataclasses.fields(pltpu.InterpretParams)}
+    going_on = {"on_race": "warn"} if "on_race" in fields else {}
+    return pltpu.InterpretParams(detect_races=races, uninitialized_memory="nan", **going_on)
