@@ -103,6 +103,24 @@ def emulator() -> Iterator[Emulator]:
             one.close()
 
 
+def assert_close(result: Run) -> None:
+    """Assert that the outputs, in pairs of what came and what was wanted, agree within rounding."""
+    [arrays] = result.arrays
+    assert len(arrays) % 2 == 0
+    for number, (got, want) in enumerate(zip(arrays[::2], arrays[1::2], strict=True)):
+        assert got.dtype == want.dtype
+        if got.dtype.kind == "i":
+            np.testing.assert_array_equal(got, want, err_msg=f"output {number}")
+        else:
+            np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-3, err_msg=f"output {number}")
+
+
+def line_of(text: str, part: str) -> str:
+    """`mod.py:line` of the one line that holds a part of the text."""
+    [number] = [n for n, one in enumerate(text.split("\n"), 1) if part in one]
+    return f"mod.py:{number}"
+
+
 def _load(path: Path) -> list[Array]:
     """The arrays of one run; those of types that NumPy does not know as bytes."""
     with np.load(path, allow_pickle=False) as kept:

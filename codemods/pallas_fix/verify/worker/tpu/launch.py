@@ -135,11 +135,10 @@ class Launches:
         """What jax makes of the launch, interpreted; emulated where it uses the MXU explicitly."""
         cores, core = _cores(launch.mesh)
         params = replace(self._params, num_cores_or_threads=cores)
-        with_accumulators = any(map(is_accumulator, jax.tree.leaves(launch.scratch_types)))
-        if with_accumulators and not self._accepts_scratch:
-            _refuse_scratch(launch)
-        emulate_at_once = with_accumulators and self._accepts_scratch
-        ordinary = None if emulate_at_once else make(launch, self._kernels.ordinary)
+        accumulators = list(filter(is_accumulator, jax.tree.leaves(launch.scratch_types)))
+        if accumulators and not self._accepts_scratch:  # as jax's mosaic/lowering.py
+            raise NotImplementedError(f"Invalid memory space: {accumulators[0].memory_space!r}")
+        ordinary = None if accumulators else make(launch, self._kernels.ordinary)
 
         def operate(*operands: Any, **kwargs: Any) -> Any:
             _refuse_many_devices()
@@ -171,14 +170,6 @@ def _cores(mesh: Any) -> tuple[int, Callable[[], Any]]:
         )
     name, size = several[0]
     return size, lambda: jax.lax.axis_index(name)
-
-
-def _refuse_scratch(launch: Launch) -> None:
-    """Raise what jax raises as it lowers accumulators among the scratch (mosaic/lowering.py)."""
-    if launch.mesh is None:
-        kinds = jax.tree.leaves(launch.scratch_types)
-        space = next(kind.memory_space for kind in kinds if is_accumulator(kind))
-        raise NotImplementedError(f"Invalid memory space: {space!r}")
 
 
 def _refuse_many_devices() -> None:
