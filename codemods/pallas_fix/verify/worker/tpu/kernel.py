@@ -6,7 +6,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -16,6 +16,7 @@ from jax.experimental import io_callback
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
+from ..chips import Unavailable
 from .accumulators import Space
 from .machine import Chip, Machine
 
@@ -30,6 +31,18 @@ class UsesMxu(BaseException):
     """
 
 
+class NeedsRef(BaseException):
+    """A kernel allocates one more ref of that type, beside accumulators; no Exception, as above."""
+
+    def __init__(self, kind: Any) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+MOST_REFS = 64
+"""Refs that a kernel allocates one by one; each costs one more trace of its body."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A kernel while its body is traced.
@@ -37,12 +50,21 @@ class Kernel:
     `token` is a ref in SMEM. Every operation reads a number from it and writes the next one, which
     orders the operations as the program does, through loops, branches and pipelines: the
     interpreter keeps loads and stores in order, but not the callbacks of others.
-    `core` is the index of the core that runs it, traced where there are several.
+    `core` is the index of the core that runs it, traced where there are several. `refs` are those
+    for what it allocates itself, beside accumulators, with their types, in order.
     """
 
     token: Any
     core: Any
     space: Space
+    refs: Iterator[tuple[Any, Any]] = field(default_factory=lambda: iter(()))
+
+    def allocate(self, kind: Any) -> Any:
+        """The next ref, which must be of that type. Raises NeedsRef if it is not there yet."""
+        there, ref = next(self.refs, (None, None))
+        if there != kind:
+            raise NeedsRef(kind)
+        return ref
 
 
 class Kernels:
@@ -106,15 +128,26 @@ class Kernels:
                 first = first & (pl.program_id(axis) == 0)
             index = core()
 
-            def scope(token: Any) -> Any:
+            kinds: list[Any] = []
+
+            def scope(token: Any, *refs: Any) -> Any:
                 number = jax.ShapeDtypeStruct((), jnp.int32)
                 token[0] = io_callback(self._enter, number, index, first)
                 space = self.make_space()
-                with self._trace(Kernel(token, index, space)):
+                spare = iter(list(zip(kinds, refs, strict=True)))
+                with self._trace(Kernel(token, index, space, spare)):
                     positional, named = arguments(space, args, kwargs)
                     return body(*positional, **named)
 
-            return self._run_scoped(scope, pltpu.SMEM((1,), jnp.int32))
+            while True:
+                try:
+                    return self._run_scoped(scope, pltpu.SMEM((1,), jnp.int32), *kinds)
+                except NeedsRef as needs:
+                    if len(kinds) == MOST_REFS:
+                        raise Unavailable(
+                            f"stage not available: the kernel allocates over {MOST_REFS} refs"
+                        ) from None
+                    kinds.append(needs.kind)
 
         return traced
 

@@ -47,10 +47,18 @@ class Scopes:
             space.used[:] = used
 
     def empty_ref(self, ty: Any, memory_space: Any = None, **kwargs: Any) -> Any:
-        """A ref that lives as long as the kernel."""
-        if not self._kernels.inside or not is_accumulator_space(memory_space):
+        """A ref that lives as long as the kernel.
+
+        jax's interpreter makes no ref of its own in a kernel that calls back, so that other
+        memory is one more scratch ref.
+        """
+        accumulator = is_accumulator_space(memory_space) and self._kernels.inside
+        if not accumulator and not self._kernels.emulating:
             return self._empty_ref(ty, memory_space=memory_space, **kwargs)
-        return allocate(self._kernels.current.space, memory_space(ty.shape, ty.dtype))
+        kernel = self._kernels.current
+        if accumulator:
+            return allocate(kernel.space, memory_space(ty.shape, ty.dtype))
+        return kernel.allocate((memory_space or pltpu.VMEM)(ty.shape, ty.dtype))
 
 
 def is_accumulator_space(memory_space: Any) -> bool:
