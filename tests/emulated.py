@@ -64,9 +64,13 @@ class Emulator:
         oracle: bool = False,
         races: bool = False,
         seeds: int = 1,
+        inputs: str = "plain",
         files: dict[str, str] | None = None,
     ) -> Run:
-        """Run the entry of a case of `mod.py`, which has this text, once for each seed."""
+        """Run the entry of a case of `mod.py`, which has this text, once for each seed.
+
+        `inputs` is the kind of numbers that go in (`KINDS` of worker/inputs.py).
+        """
         root = Path(tempfile.mkdtemp(dir=self._folder))
         text = dedent(text)
         for name, content in ((files or {}) | {"mod.py": text}).items():
@@ -79,7 +83,7 @@ class Emulator:
             "until": "run",
             "oracle": oracle,
             "races": races,
-            "runs": [("plain", seed) for seed in range(seeds)],
+            "runs": [(inputs, seed) for seed in range(seeds)],
             "numbers": str(numbers),
         }
         outcome, _ = self._workers.run(Path(sys.executable), find_target(target), False, job)

@@ -125,7 +125,7 @@ class Beside:
             return stored
         with np.errstate(all="ignore"):
             rounded = self.array.astype(held.dtype)
-        same = (_bits(rounded) == _bits(held)) & (stored != 0)
+        same = (_bits(rounded) == _bits(held)) & (held != 0)
         return np.where(same, self.array, stored)
 
     def tell_left(self, hazards: Hazards) -> None:
