@@ -22,14 +22,27 @@ def describe(error: BaseException, root: str, file: str) -> dict[str, str]:
     the message are relative to `root` as well.
     """
     text = _text(error)
+    name, text = _called_back(text) or (type(error).__name__, text)
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     told = next((n for n, line in enumerate(lines) if n and line.startswith(_INTERNALS)), None)
     message = "\n".join(lines[:told][:MOST_LINES])[:MOST_CHARACTERS]
     return {
-        "error": type(error).__name__,
+        "error": name,
         "message": message.replace(root + os.sep, ""),
         "where": _where(error, root, file) or _named(text, root),
     }
+
+
+_RAISED = re.compile(
+    r"^(?:\w+\.)*(\w+(?:Error|Exception|Interrupt)): (.*)", re.MULTILINE | re.DOTALL
+)
+
+
+def _called_back(text: str) -> tuple[str, str] | None:
+    """The error that ended a callback, where XLA has only the text of its traceback."""
+    head, _, traceback = text.partition("Traceback (most recent call last):\n")
+    raised = _RAISED.search(traceback) if "callback" in head else None
+    return (raised[1], raised[2]) if raised else None
 
 
 def _text(error: BaseException) -> str:
