@@ -23,7 +23,7 @@ def run_on_cpu(task: Task, target: Target, report: Report) -> None:
         state["simulator"] = simulator = _simulator(task, target)
         simulator.install()
         state["outputs"] = outputs = Outputs()
-        outputs.install()
+        outputs.install(target)
         simulator.start()
         return load.load(task)
 
@@ -52,7 +52,7 @@ def run_on_device(task: Task, target: Target, report: Report) -> None:
     device = jax.devices()[0]
     report.send(event="ran", on=device.device_kind, steps=0, hazards=[])
     outputs = Outputs()
-    outputs.install()
+    outputs.install(target)
     module = report.stage("import", lambda: load.load(task))
 
     def run() -> None:
