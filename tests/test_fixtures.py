@@ -13,6 +13,7 @@ import pytest
 from fixture import FIXTURES, Fixture, all_fixtures
 from pallas_fix.rules import all_rules
 from pallas_fix.verify.cases import parse_case
+from pallas_fix.verify.judge import judge
 from pallas_fix.verify.ladder import Ladder
 from pallas_fix.verify.verdict import Stage, StageResult
 
@@ -31,7 +32,7 @@ def for_this_jax(fixtures: Sequence[Fixture]) -> Iterator[object]:
 
 @pytest.fixture(scope="session")
 def ladder() -> Iterator[Ladder]:
-    with Ladder(Path(sys.executable), until=Stage.COMPILE) as ladder:
+    with Ladder(Path(sys.executable), until=Stage.RUN) as ladder:
         yield ladder
 
 
@@ -66,6 +67,7 @@ def test_the_compilers_say_what_it_says(fixture: Fixture, ladder: Ladder) -> Non
         fixture.after.text,
         [parse_case(fixture.case)],
         [fixture.target],
+        bound(fixture),
     )
 
     if fixture.error:
@@ -77,6 +79,16 @@ def test_the_compilers_say_what_it_says(fixture: Fixture, ladder: Ladder) -> Non
         assert passed(result.before.stages, fixture.until), failure(result.before.stages)
     if fixture.changes:
         assert passed(result.after.stages, fixture.until), failure(result.after.stages)
+    if fixture.changes and fixture.until is Stage.COMPILE and not fixture.jax:
+        verdict = judge((), [result])
+        assert verdict.level is fixture.promised, verdict.evidence
+
+
+def bound(fixture: Fixture) -> float | None:
+    """The rounding unit that the fixes of a fixture declare, if they reorder sums."""
+    applied = fixture.fix(fixture.before.text).applied
+    units = [finding.fix.bound.unit for finding in applied if finding.fix and finding.fix.bound]
+    return max(units, default=None)
 
 
 def failure(results: Sequence[StageResult]) -> StageResult | None:

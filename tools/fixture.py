@@ -19,7 +19,7 @@ from pallas_fix.files import Source
 from pallas_fix.fixpoint import Outcome, fix_text
 from pallas_fix.rules import all_rules
 from pallas_fix.rules.base import Options
-from pallas_fix.verify.verdict import Stage
+from pallas_fix.verify.verdict import Level, Stage
 
 FIXTURES = Path(__file__).parent.parent / "tests" / "fixtures"
 
@@ -38,8 +38,9 @@ class Fixture:
 
     `case` and `target` name the kernel for the real compiler. `error` is a regular expression
     of the message with which `before.py` fails at `stage`; without it `before.py` works too.
-    `until` is how far the result gets. `jax` is the old release that the case is for; by
-    default it runs on the newest.
+    `until` is how far the result gets. `level` is what is then known of the fix: by default what
+    its rule promises. `jax` is the old release that the case is for; by default it runs on the
+    newest.
     """
 
     folder: Path
@@ -52,12 +53,19 @@ class Fixture:
     error: str = ""
     stage: Stage | None = None
     until: Stage = Stage.COMPILE
+    level: Level | None = None
     jax: str = ""
 
     @property
     def name(self) -> str:
         """The folder below `tests/fixtures`, as in `TPU001/scratch_last`."""
         return self.folder.relative_to(FIXTURES).as_posix()
+
+    @property
+    def promised(self) -> Level:
+        """What is to be known of the fix on the newest jax, without a chip."""
+        by_rule = {"GPU002": Level.COMPILED, "GPU003": Level.COMPILED, "TPU004": Level.COMPILED}
+        return self.level or by_rule.get(self.rules[0], Level.EQUAL)
 
     @property
     def changes(self) -> bool:
@@ -103,6 +111,7 @@ def read_fixture(folder: Path) -> Fixture:
         "options": Options(**options),
         "stage": Stage(table["stage"]) if "stage" in table else None,
         "until": Stage(table.get("until", Stage.COMPILE)),
+        "level": Level(table["level"]) if "level" in table else None,
     }
     fixture = Fixture(**settings)
     complaint = _complaint(fixture)

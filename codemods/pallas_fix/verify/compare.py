@@ -103,7 +103,8 @@ def _held_to_bound(
         text = _where(one, {index: one}, pairs)
         return Comparison(stage, same, on, inputs, message=text)
     kinds = {pair[0]["inputs"] for pair in pairs}
-    largest = max(told.values(), key=lambda one: _WORSE.index(one["answer"]))
+    bounded = {n: one for n, one in told.items() if pairs[n][0]["inputs"] in allowed} or told
+    largest = max(bounded.values(), key=lambda one: _WORSE.index(one["answer"]))
     message = _where(largest, told, pairs)
     if not kinds.issuperset(allowed):  # inputs of its own, for which no bound is known
         return Comparison(stage, None, on, inputs, message=message)
