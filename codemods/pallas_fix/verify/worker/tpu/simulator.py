@@ -15,6 +15,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
 from ..chips import Target, Unavailable
+from ..internals import gpu_interpreter
 from ..internals.generations import generation
 from .gaps import explain
 from .hazards import Hazard
@@ -89,6 +90,7 @@ class Simulator:
                 for name, stand_in in functions.items():
                     _replace(module, name, stand_in)
         pltpu.set_tpu_interpret_mode(self._params)
+        gpu_interpreter.do_without()
         if self._races:
             from ..internals.races import watch_races
 
