@@ -87,13 +87,13 @@ def climb(plan: Plan, until: Stage, do: Do, say: Callable[[str], None]) -> Climb
     made.stages += compiled.stages
     if plan.partial:
         _say_so(made.stages)
-    if _reaches(until, Stage.RUN) and made.passed(Stage.IMPORT):
-        refused = made.failed
-        if not refused or plan.version == "before":
-            races = plan.target.platform == "gpu"
-            ran = step("run", Stage.RUN, oracle=refused, races=races)
-            made.done["run"] = ran
-            made.stages.append(_last(ran, Stage.RUN))
+    if compiled.lost:
+        return made
+    refused = made.failed
+    if _reaches(until, Stage.RUN) and (not refused or plan.version == "before"):
+        races = plan.target.platform == "gpu"
+        ran = made.done["run"] = step("run", Stage.RUN, oracle=refused, races=races)
+        made.stages.append(_last(ran, Stage.RUN))
     if (
         _reaches(until, Stage.DEVICE)
         and made.passed(Stage.COMPILE)

@@ -34,7 +34,7 @@ class Outcome:
 
     `ran_on` names where kernels ran, `steps` counts what was accumulated there. `numbers` has one
     item for each set of inputs, as `worker/numbers.py` describes it, and `differences` one for
-    each that was compared.
+    each that was compared. `lost` tells that no worker could do the job.
     """
 
     stages: list[StageResult] = field(default_factory=list)
@@ -45,6 +45,7 @@ class Outcome:
     hazards: tuple[Hazard, ...] = ()
     resources: tuple[Resources, ...] = ()
     steps: int = 0
+    lost: bool = False
 
 
 class WorkerError(Exception):

@@ -58,7 +58,7 @@ class Workers:
                         return worker.run(job | {"folder": folder}, self._limits), worker.tools
                 except WorkerError as problem:
                     error = problem
-        return Outcome([StageResult(Stage.IMPORT, None, message=str(error))]), ()
+        return Outcome([StageResult(Stage.IMPORT, None, message=str(error))], lost=True), ()
 
     @contextmanager
     def _worker(self, key: Key, target: Target) -> Iterator[Worker]:

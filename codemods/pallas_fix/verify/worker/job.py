@@ -16,17 +16,20 @@ def run(task: Task, target: Target, descriptor: int) -> None:
     try:
         match task["mode"]:
             case "compile":
-                path = os.path.join(task["root"], task["file"])
-                entered = Entered(path, lambda name: report.send(event="entered", name=name))
-                compiling.climb(task, target, report, entered)
+                compiling.climb(task, target, report, _entered(task, report))
             case "run":
-                running.run_on_cpu(task, target, report)
+                running.run_on_cpu(task, target, report, _entered(task, report))
             case "device":
                 running.run_on_device(task, target, report)
             case "compare":
                 _compare(task, report)
     except Stopped:
         return
+
+
+def _entered(task: Task, report: Report) -> Entered:
+    path = os.path.join(task["root"], task["file"])
+    return Entered(path, lambda name: report.send(event="entered", name=name))
 
 
 def _compare(task: Task, report: Report) -> None:

@@ -10,14 +10,16 @@ import jax
 
 from . import chips, load, numbers
 from .chips import Target, Unavailable
+from .entered import Entered
 from .inputs import inputs_of
 from .outputs import Outputs
 from .report import Report, Task
 
 
-def run_on_cpu(task: Task, target: Target, report: Report) -> None:
+def run_on_cpu(task: Task, target: Target, report: Report, entered: Entered) -> None:
     """Compute the numbers of a case without the chip. Raises Stopped where it ends early."""
     state: dict[str, Any] = {}
+    top_level = task["entry"] == load.MODULE
 
     def prepare() -> Any:
         state["simulator"] = simulator = _simulator(task, target)
@@ -25,10 +27,14 @@ def run_on_cpu(task: Task, target: Target, report: Report) -> None:
         state["outputs"] = outputs = Outputs()
         outputs.install(target)
         simulator.start()
+        if top_level:
+            entered.start()
         return load.load(task)
 
     with chips.mesh(target):
         module = report.stage("import", prepare)
+        if not top_level:
+            entered.start()
         simulator, outputs = state["simulator"], state["outputs"]
 
         def run() -> None:
