@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from textwrap import dedent
 
 import numpy as np
 import pytest
 
 from emulated import Emulator, assert_close, emulator
-from mxu_kernels import ADDRESS, APIS, PRELUDE, REF, run
+from mxu_kernels import ADDRESS, APIS, PRELUDE, run
 
 
 @pytest.fixture(scope="module")
@@ -150,106 +149,6 @@ def test_each_core_has_an_mxu_of_its_own(tpu: Emulator) -> None:
     assert result.steps == 16
 
 
-FIFO = """
-def fifo(x, y, z, o):
-    push(y[...], 0, 0)
-    push(z[...], 1, 0)
-    for part in range(4):
-        rows = slice(part * 16, part * 16 + 16)
-        pltpu.matmul_lhs_fifo(x[rows, :], 0, load_staged_rhs=0 if part == 0 else None)
-        o[rows, :] = pltpu.matmul_pop_fifo((16, 256), F32, 0)
-    pltpu.matmul_lhs_fifo(x[0:16, :], 0, load_staged_rhs=1)
-    pltpu.matmul_lhs_fifo(x[16:32, :], 0)
-    o[64:80, :] = pltpu.matmul_pop_fifo((16, 256), F32, 0)
-    o[80:96, :] = pltpu.matmul_pop_fifo((16, 256), F32, 0)
-
-def summed(x, y, z, o):
-    first, second = allocate(64), allocate(32, above=64)
-    push(y[...], 0, 0)
-    push(z[...], 1, 0)
-    accumulate(first, x[...], 0)
-    accumulate(second, x[0:32, :], 1)
-    o[0:64, :] = pop(first)
-    o[64:96, :] = pop(second)
-
-def true_is_register_one(x, y, z, o):
-    push(y[...], 0, 0)
-    push(z[...], 1, 0)
-    pltpu.matmul_lhs_fifo(x[...], 0, load_staged_rhs=True)
-    o[0:64, :] = pltpu.matmul_pop_fifo((64, 256), F32, 0)
-    pltpu.matmul_lhs_fifo(x[0:32, :], 0, load_staged_rhs=0)
-    o[64:96, :] = pltpu.matmul_pop_fifo((32, 256), F32, 0)
-
-def main(x, y, z):
-    want = jnp.concatenate([dot(x, y), dot(x[:32], z)])
-    other = jnp.concatenate([dot(x, z), dot(x[:32], y)])
-    bodies = (fifo, summed, true_is_register_one)
-    results = [pl.pallas_call(body, out_shape=out(96, 256))(x, y, z) for body in bodies]
-    return [results[0], want, results[1], want, results[2], other]
-"""
-
-
-@pytest.mark.newest
-def test_fifo_and_accumulators_agree_bit_for_bit(tpu: Emulator) -> None:
-    result = run(tpu, REF, FIFO, "main(bf16[64,256], bf16[256,256], bf16[256,256])")
-    assert_close(result)
-    assert result.hazards == ()
-    [[fifo, _, summed, *_]] = result.arrays
-    np.testing.assert_array_equal(fifo, summed)
-
-
-@pytest.mark.newest
-def test_older_chips_have_fifos(tpu: Emulator) -> None:
-    text = """
-    def kernel(x, y, o):
-        for mxu in range(4):
-            push(y[...], 0, mxu)
-            pltpu.matmul_lhs_fifo(x[...], mxu, load_staged_rhs=0)
-        for mxu in range(4):
-            o[mxu] = pltpu.matmul_pop_fifo((16, 128), F32, mxu)
-
-    def main(x, y):
-        want = jnp.broadcast_to(dot(x, y), (4, 16, 128))
-        return [pl.pallas_call(kernel, out_shape=out(4, 16, 128))(x, y), want]
-    """
-    result = tpu.run(PRELUDE + dedent(text), "main(bf16[16,128], bf16[128,128])", target="v5e")
-    assert result.failure == ""
-    assert_close(result)
-    assert result.hazards == ()
-
-
-@pytest.mark.newest
-def test_refs_of_scopes(tpu: Emulator) -> None:
-    text = """
-    def scoped(x, y, o):
-        def body(acc, tmp, *, other):
-            tmp[...] = x[...]
-            push(y[...], 0, 0)
-            push(y[...], 0, 1)
-            pltpu.matmul_acc_lhs(acc, tmp[...], 0)
-            pltpu.matmul_acc_lhs(other, tmp[...], load_staged_rhs=0)
-            return pltpu.matmul_pop(acc) + pltpu.matmul_pop(other)
-        o[...] = pl.run_scoped(
-            body, pltpu.ACC(0)((64, 256), F32), pltpu.VMEM((64, 256), BF16),
-            other=pltpu.ACC(1)((64, 256), F32))
-
-    def again_and_again(x, y, o):
-        @pl.with_scoped(pltpu.ACC(0)((1024, 256), F32))
-        def all_of_it(acc):
-            push(y[...], 0, 0)
-            pltpu.matmul_acc_lhs(acc, jnp.tile(x[...], (16, 1)), 0)
-            return pltpu.matmul_pop(acc)[0:64, :]
-        o[...] = all_of_it() + all_of_it()
-
-    def main(x, y):
-        call = lambda body: pl.pallas_call(body, out_shape=out(64, 256))(x, y)
-        return [call(scoped), 2 * dot(x, y), call(again_and_again), 2 * dot(x, y)]
-    """
-    result = run(tpu, "", text, "main(bf16[64,256], bf16[256,256])")
-    assert_close(result)
-    assert result.hazards == ()
-
-
 def test_ordinary_kernels_are_interpreted(tpu: Emulator) -> None:
     text = """
     def double(x, o):
@@ -279,3 +178,38 @@ def test_what_a_kernel_does_not_write_is_undefined(tpu: Emulator) -> None:
     [[array]] = run(tpu, "", text, "main(f32[16,128])").arrays
     assert np.isfinite(array[:8]).all()
     assert np.isnan(array[8:]).all()
+
+
+MANY = """
+import numpy as np
+from jax.sharding import PartitionSpec as P
+
+def kernel(x, y, o):
+    acc = allocate(x.shape[0])
+    push(y[...], 0, 0)
+    accumulate(acc, x[...], 0)
+    o[...] = pop(acc)
+
+def over(devices, x, y):
+    mesh = jax.sharding.Mesh(np.array(devices), ("d",))
+    call = lambda x, y: pl.pallas_call(kernel, out_shape=out(x.shape[0], 256))(x, y)
+    mapped = jax.shard_map(
+        call, mesh=mesh, in_specs=(P("d"), P()), out_specs=P("d"), check_vma=False)
+    return [mapped(x, y), dot(x, y)]
+
+def one(x, y):
+    return over(jax.devices()[:1], x, y)
+
+def two(x, y):
+    return over(jax.devices()[:2], x, y)
+"""
+
+
+def test_one_device_is_emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
+    with emulator() as tpu:
+        assert_close(run(tpu, ADDRESS, MANY, "one(bf16[128,256], bf16[256,256])"))
+        failure = tpu.run(PRELUDE + ADDRESS + MANY, "two(bf16[128,256], bf16[256,256])").failure
+    assert failure == (
+        "stage not available: the kernel runs on 2 devices, and only one is emulated"
+    )

@@ -16,15 +16,18 @@ _INTERPRETER = os.path.join("pallas", "mosaic", "interpret") + os.sep
 
 _HERE = os.path.dirname(__file__) + os.sep
 
-_OUR_CALLBACK = re.compile(r"CpuCallback error")
-_FRAME = re.compile(r'^  File "([^"]+)", line \d+', re.MULTILINE)
-
-_DELIBERATE = ("IndexError", "RuntimeError", "ValueError")
-"""What the interpreter raises of kernels that are wrong, such as reads out of bounds."""
+_FAULTS = re.compile("Out-of-bounds|Revisited block|cannot be referenced directly")
+"""What the interpreter says of kernels that are wrong; whatever else it says is a gap of its own
+(jax/_src/pallas/mosaic/interpret/interpret_pallas_call.py)."""
 
 _NO_RULE = re.compile(
     r"MLIR translation rule for primitive '\w+' not found|No state discharge rule implemented"
 )
+
+_REFUSALS = (NotImplementedError, TypeError, ValueError, IndexError, Unavailable)
+"""With these the stand-ins refuse what jax refuses."""
+
+_FRAME = re.compile(r'^  File "([^"]+)", line \d+', re.MULTILINE)
 
 
 class KernelError(Exception):
@@ -34,21 +37,20 @@ class KernelError(Exception):
 def explain(error: Exception) -> Exception:
     """What to raise for an error of a run: Unavailable for a gap, the error itself for a fault.
 
-    An error in a callback, which jax wraps in a traceback of its own frames, becomes a
+    An error in a callback, which jax tells with a traceback of its own frames, becomes a
     `KernelError` with the message alone.
     """
     text = str(error)
-    if _OUR_CALLBACK.search(text):
+    if "CpuCallback error" in text:
         return _of_callback(text)
-    name = type(error).__name__
-    if _NO_RULE.search(text) and isinstance(error, NotImplementedError):
-        return _gap(f"{name}: {text}")
+    said = f"{type(error).__name__}: {text}"
+    if isinstance(error, NotImplementedError) and _NO_RULE.search(text):
+        return _gap(said)
     places = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
-    interpreted = [path for path in places if path.startswith(_JAX) and _INTERPRETER in path]
-    if interpreted and name not in _DELIBERATE:
-        return _gap(f"{name}: {text}")
-    if places and places[-1].startswith(_HERE) and not _is_of_the_user(name):
-        return Unavailable(f"stage not available: the emulator failed: {name}: {text}")
+    if any(map(_is_interpreter, places)) and not _FAULTS.search(text):
+        return _gap(said)
+    if places and places[-1].startswith(_HERE) and not isinstance(error, _REFUSALS):
+        return Unavailable(f"stage not available: the emulator failed: {said}")
     return error
 
 
@@ -58,19 +60,18 @@ def _of_callback(text: str) -> Exception:
     if not frames:
         return KernelError(text)
     path = frames[-1][1]
-    rest = text[frames[-1].end() :].partition("\n=== Source Location")[0].split("\n", 1)[-1]
-    said = "\n".join(line for line in rest.splitlines() if not line.startswith("    ")).strip()
-    name = said.partition(":")[0]
+    told, _, _ = text[frames[-1].end() :].partition("\n=== Source Location")
+    lines = told.split("\n")[1:]
+    said = "\n".join(line for line in lines if not line.startswith("    ")).strip()
     if path.startswith(_HERE):
         return Unavailable(f"stage not available: the emulator failed: {said}")
-    if path.startswith(_JAX) and _INTERPRETER in path and name not in _DELIBERATE:
+    if _is_interpreter(path) and not _FAULTS.search(said):
         return _gap(said)
     return KernelError(said)
 
 
-def _is_of_the_user(name: str) -> bool:
-    """True for the types with which the stand-ins refuse what jax refuses."""
-    return name in ("NotImplementedError", "TypeError", "ValueError", "Unavailable")
+def _is_interpreter(path: str) -> bool:
+    return path.startswith(_JAX) and _INTERPRETER in path
 
 
 def _gap(said: str) -> Unavailable:

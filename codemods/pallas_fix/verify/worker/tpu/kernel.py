@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -75,6 +76,7 @@ class Kernels:
         self.machines: dict[int, Machine] = {}
         self.on_enter: Callable[[Machine], None] = lambda machine: None
         self.make_space: Callable[[], Space] = lambda: Space(chip.mxus, chip.rows)
+        self._lock = threading.Lock()
         self._tracing: list[Kernel | None] = []
         self._serial = itertools.count(1)
         self._serials = jax.make_user_context(0)
@@ -171,8 +173,11 @@ class Kernels:
         return answer[0] if answer else None
 
     def machine(self, core: int) -> Machine:
-        """The machine of a core."""
-        return self.machines.setdefault(core, Machine(self.chip))
+        """The machine of a core, which is made when it is first asked for."""
+        with self._lock:
+            if core not in self.machines:
+                self.machines[core] = Machine(self.chip)
+            return self.machines[core]
 
     def _enter(self, core: Any, first: Any) -> Any:
         if bool(first):
