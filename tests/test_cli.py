@@ -400,7 +400,7 @@ class TestOthers:
         lines = out.decode().splitlines()
         assert f"project  {project}" in lines
         assert f"jax      {JAX} (requirements.txt)" in lines
-        assert "rules    TPU001" in lines
+        assert "rules    TPU001 (tool.pallas-fix.select)" in lines
 
     def test_version(self, console: Console) -> None:
         assert console.call("--version")[1].startswith(b"pallas-fix, version ")

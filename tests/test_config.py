@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,12 @@ import pytest
 from packaging.version import Version
 
 from pallas_fix.config import Config, Options, load
+from pallas_fix.discover import discover
 from pallas_fix.pins import wanted_jax
+from pallas_fix.projects import Projects
 from pallas_fix.pyproject import ConfigError
+from pallas_fix.rules import all_rules
+from pallas_fix.settings import described
 
 CODES = ("API001", "GPU001", "GPU002", "TPU001", "TPU002")
 
@@ -208,3 +213,111 @@ class TestJax:
         (project / "python").chmod(0o755)
         wanted = wanted_jax("", project, project / "python")
         assert "the newest known" in wanted.origin
+
+
+class TestProjects:
+    """Several projects in one tree: each file has the settings of the nearest one."""
+
+    @pytest.fixture
+    def tree(self, project: Path) -> Path:
+        subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+        (project / "pyproject.toml").write_text(
+            "[tool.pallas-fix]\nselect = ['TPU']\nexclude = ['old']\ntargets = ['v6e']\n"
+        )
+        inner = project / "packages/inner"
+        (inner / "src/old").mkdir(parents=True)
+        (inner / "pyproject.toml").write_text(
+            "[project]\nname = 'inner'\ndependencies = ['jax>=0.11']\n"
+            "[tool.pallas-fix]\nignore = ['GPU002']\nexclude = ['gen_*']\n"
+        )
+        plain = project / "packages/plain"
+        plain.mkdir()
+        (plain / "pyproject.toml").write_text("[project]\nname = 'plain'\n")
+        for folder in (project, inner, inner / "src", inner / "src/old", plain):
+            (folder / "k.py").write_text("def f(): ...\n")
+            (folder / "gen_k.py").write_text("def f(): ...\n")
+        return project
+
+    def projects(self, *paths: str, **options: Any) -> Projects:
+        return Projects([Path(path) for path in paths], Options(**options), CODES)
+
+    def test_the_nearest_settings_are_those_of_a_file(self, tree: Path) -> None:
+        projects = self.projects(".")
+        outer = projects.of(Path("k.py"))
+        inner = projects.of(Path("packages/inner/src/k.py"))
+        assert projects.main is outer
+        assert (outer.root, outer.select, outer.targets) == (tree, ("TPU",), ("v6e",))
+        assert (inner.root, inner.select, inner.targets) == (tree / "packages/inner", (), ())
+        assert inner.requires_jax == ">=0.11"
+        assert [code for code in CODES if inner.selects(code)] == [
+            "API001",
+            "GPU001",
+            "TPU001",
+            "TPU002",
+        ]
+        assert projects.of(Path("packages/inner")) is inner
+        assert projects.of(Path("packages/plain/k.py")).root == tree
+
+    def test_the_command_line_stands_over_each(self, tree: Path) -> None:
+        projects = self.projects(".", select=("GPU",), targets=("h100",))
+        for path in ("k.py", "packages/inner/k.py"):
+            config = projects.of(Path(path))
+            assert (config.select, config.targets) == (("GPU",), ("h100",))
+
+    def test_a_file_is_excluded_by_its_project_and_by_that_of_the_run(self, tree: Path) -> None:
+        projects = self.projects(".")
+        found = sorted(str(path) for path in discover([Path()], projects.excludes))
+        assert found == [
+            "gen_k.py",
+            "k.py",
+            "kernels/k.py",
+            "packages/inner/k.py",
+            "packages/inner/src/k.py",
+            "packages/plain/gen_k.py",
+            "packages/plain/k.py",
+        ]
+        projects = self.projects("packages/inner")
+        found = sorted(str(path) for path in discover([Path("packages/inner")], projects.excludes))
+        assert found == [
+            "packages/inner/k.py",
+            "packages/inner/src/k.py",
+            "packages/inner/src/old/k.py",
+        ]
+
+    def test_settings_that_cannot_be_followed_are_those_of_their_files(self, tree: Path) -> None:
+        (tree / "packages/inner/pyproject.toml").write_text("[tool.pallas-fix]\nselct = []\n")
+        projects = self.projects(".")
+        for _ in range(2):
+            with pytest.raises(ConfigError, match="unknown key 'selct'; did you mean 'select'"):
+                projects.of(Path("packages/inner/k.py"))
+        assert f"{tree}/packages/inner/gen_k.py" not in projects
+        assert projects.of(Path("packages/plain/k.py")).file == tree / "pyproject.toml"
+        with pytest.raises(ConfigError):
+            self.projects("packages/inner")
+
+    def test_a_link_has_the_settings_of_what_it_points_to(self, tree: Path) -> None:
+        (tree / "link.py").symlink_to("packages/inner/k.py")
+        assert self.projects(".").of(Path("link.py")).root == tree / "packages/inner"
+
+    def test_what_is_in_force_and_who_set_it(self, tree: Path) -> None:
+        file = tree / "packages/inner/pyproject.toml"
+        file.write_text(
+            file.read_text() + "jax = '0.12.0.1'\nloads = 'all'\n"
+            "per-file-ignores = { 'src/' = ['TPU'] }\n"
+        )
+        (tree / "requirements.txt").write_text("jax==0.11.2\n")
+        paths = [Path(), Path("packages/inner/src/k.py")]
+        projects = Projects(paths, Options(targets=("h100",)), all_rules())
+        lines = list(described(projects, paths, all_rules()))
+        outer, inner = lines[: lines.index("")], lines[lines.index("") + 1 :]
+        assert outer[0] == "for .:"
+        assert f"project  {tree}" in outer
+        assert "jax      0.11.2 (requirements.txt)" in outer
+        assert "rules    TPU001, TPU002, TPU003, TPU004 (tool.pallas-fix.select)" in outer
+        assert "targets  h100 (--target)" in outer
+        assert f"exclude  old (below {tree})" in outer
+        assert inner[0] == "for packages/inner/src/k.py:"
+        assert f"settings {file}" in inner
+        assert "jax      0.12.0.1 (tool.pallas-fix.jax)" in inner
+        assert "rules    GPU001, GPU003" in inner
+        assert "loads    all (tool.pallas-fix.loads)" in inner

@@ -115,7 +115,7 @@ def verification(ladder: Ladder, until: Stage = Stage.DEVICE, **options: object)
     cases = options.get("cases", ())
     assert isinstance(cases, tuple)
     config = load([Path("k.py")], Options(cases=cases), all_rules())
-    return Verification(config, lambda: ladder, until)
+    return Verification(lambda path: config, lambda config: ladder, until)
 
 
 def examined() -> Examined:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +38,8 @@ class Config:
     any. `before_python` is the interpreter for the files before a fix, where it is another one.
     Empty `select` means every rule. `jax` is empty where nobody said what the code must run on.
     A path in `cases` is relative to `root`; a case without one is for the file that defines its
-    entry.
+    entry. `origins` says who set what (`select`, `targets`, `jax`, `python`, `loads`), where
+    somebody did.
     """
 
     root: Path
@@ -54,6 +55,7 @@ class Config:
     requires_jax: str = ""
     loads: str = "stored"
     cases: tuple[Case, ...] = field(default=())
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def selects(self, code: str) -> bool:
         """True if the rule `code` is to run."""
@@ -70,13 +72,20 @@ class Config:
 
 
 def load(paths: Sequence[Path], options: Options, codes: Iterable[str]) -> Config:
-    """The settings for a run over `paths`; `codes` are those of all rules.
+    """The settings of the project around all of `paths`; `codes` are those of all rules.
+
+    Raises ConfigError.
+    """
+    folders = [folder_of(path) for path in paths or [Path()]]
+    return configured(find_project(Path(os.path.commonpath(folders))), options, tuple(codes))
+
+
+def configured(project: Project, options: Options, known: tuple[str, ...]) -> Config:
+    """The settings of a project, with the command line over them; `known` are the codes of rules.
 
     `--select`, `--target`, `--jax` and `--python` replace what the project says; `--ignore`,
     `--exclude` and `--case` add to it. Raises ConfigError.
     """
-    project = find_project(_common(paths))
-    known = tuple(codes)
     config = _checked(project, known)
     here = Path(os.path.abspath(os.curdir))
     excludes = Exclude(here, _patterns(options.exclude, "--exclude"))
@@ -95,7 +104,29 @@ def load(paths: Sequence[Path], options: Options, codes: Iterable[str]) -> Confi
             *config.cases,
             *(_case(text, "", "--case", here, config.root) for text in options.cases),
         ),
+        origins=_origins(project, options),
     )
+
+
+def folder_of(path: Path) -> Path:
+    """The resolved folder that `path` is, or lies in."""
+    resolved = Path(os.path.realpath(path))
+    return resolved if os.path.isdir(resolved) else resolved.parent
+
+
+def _origins(project: Project, options: Options) -> dict[str, str]:
+    said = {
+        "select": ("--select", options.select, project.select),
+        "targets": ("--target", options.targets, project.targets),
+        "jax": ("--jax", options.jax, project.jax),
+        "python": ("--python", options.python, project.python),
+        "loads": ("", "", project.loads),
+    }
+    return {
+        key: option if given else f"tool.pallas-fix.{key}"
+        for key, (option, given, written) in said.items()
+        if given or written
+    }
 
 
 def default_python() -> Path:
@@ -107,12 +138,6 @@ def default_python() -> Path:
         if os.path.exists(python):
             return python
     return Path(sys.executable)
-
-
-def _common(paths: Sequence[Path]) -> Path:
-    resolved = [Path(os.path.realpath(path)) for path in paths or [Path()]]
-    folders = [path if os.path.isdir(path) else path.parent for path in resolved]
-    return Path(os.path.commonpath(folders))
 
 
 def _checked(project: Project, known: tuple[str, ...]) -> Config:
@@ -138,7 +163,7 @@ def _checked(project: Project, known: tuple[str, ...]) -> Config:
         targets=_targets(project.targets, place("targets")),
         jax=_jax(project.jax, place("jax")),
         requires_jax=project.requires_jax,
-        loads=project.loads,
+        loads=project.loads or "stored",
         cases=tuple(_case(text, path, place("case"), root, root) for text, path in project.cases),
     )
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pallas_fix.files import SourceError
 
@@ -50,6 +50,12 @@ NEVER = frozenset(
 _UNREADABLE = re.compile(r"^warning: could not open directory '(.*?)/?': (.*)$", re.MULTILINE)
 
 
+class Excluding(Protocol):
+    """What leaves out absolute paths; a folder's path ends with a slash."""
+
+    def __contains__(self, path: str, /) -> bool: ...
+
+
 @dataclass(frozen=True)
 class Exclude:
     """Patterns in the syntax of `.gitignore`, relative to `root`."""
@@ -74,7 +80,7 @@ class Exclude:
 
 
 def discover(
-    paths: Sequence[Path], excludes: Sequence[Exclude] = ()
+    paths: Sequence[Path], excludes: Sequence[Excluding] = ()
 ) -> Iterator[Path | SourceError]:
     """The files of `paths`, in a stable order and each one once.
 
@@ -89,7 +95,7 @@ def discover(
             (folders if stat.S_ISDIR(os.stat(path).st_mode) else named).append(path)
         except (OSError, ValueError) as error:
             named.append(SourceError(path, None, _why(error)))
-    search = _Search(tuple(exclude for exclude in excludes if exclude.patterns))
+    search = _Search(excludes)
     for item in [*named, *sorted(search.files(folders), key=_order)]:
         real = str(item) if isinstance(item, SourceError) else os.path.realpath(item)
         known = found.get(real)
@@ -110,7 +116,7 @@ def _is_link(item: Path | SourceError) -> bool:
 class _Search:
     """One search: what it leaves out, and what it has learnt about folders."""
 
-    excludes: Sequence[Exclude]
+    excludes: Sequence[Excluding]
     _known: dict[str, bool] = field(default_factory=dict)
 
     def files(self, folders: Sequence[Path]) -> Iterator[Path | SourceError]:

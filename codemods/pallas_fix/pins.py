@@ -37,15 +37,15 @@ class Wanted:
         return f"jax {low}" if low == high else f"jax {low} to {high}"
 
 
-def wanted_jax(asked: str, root: Path, python: Path) -> Wanted:
-    """What `--jax` says, else the lock file of the project, else the jax of `python`.
+def wanted_jax(asked: str, root: Path, python: Path, origin: str = "--jax") -> Wanted:
+    """What `asked` says, else the lock file of the project, else the jax of `python`.
 
-    A lock file for several environments may hold several: then the one that `python` has, else
-    the newest of them. Where nobody knows, the newest release that the rules know. Raises
-    ValueError where `asked` is no version and no range.
+    `origin` tells who asked. A lock file for several environments may hold several: then the one
+    that `python` has, else the newest of them. Where nobody knows, the newest release that the
+    rules know. Raises ValueError where `asked` is no version and no range.
     """
     if asked:
-        return Wanted(parse_jax(asked), "--jax", closed=not _open(asked))
+        return Wanted(parse_jax(asked), origin, closed=not _open(asked))
     for file in _files(root):
         versions = _locked(file)
         if len(versions) == 1:

@@ -35,7 +35,7 @@ class Project:
     targets: tuple[str, ...] = ()
     jax: str = ""
     python: str = ""
-    loads: str = "stored"
+    loads: str = ""
     cases: tuple[tuple[str, str], ...] = ()
     """The text of each case, and the file that holds its entry, relative to `root`."""
 
@@ -146,8 +146,8 @@ class _Table:
         )
 
     def _loads(self) -> str:
-        loads = self._text("loads") or "stored"
-        if loads not in ("stored", "all"):
+        loads = self._text("loads")
+        if loads not in ("", "stored", "all"):
             raise self._error(f"loads must be 'stored' or 'all', not {loads!r}")
         return loads
 

@@ -15,6 +15,8 @@ from pallas_fix.config import Config
 from pallas_fix.discover import discover
 from pallas_fix.examine import Examined, Task, candidate, examine_all, trigger_words
 from pallas_fix.files import Source, SourceError, read_bytes, write
+from pallas_fix.projects import Projects
+from pallas_fix.pyproject import ConfigError
 from pallas_fix.report.account import Account, Entry, FileAccount, State
 from pallas_fix.rules.base import Options, Reason, Rule
 from pallas_fix.settle import settle
@@ -41,7 +43,7 @@ class Request:
     written to its path.
     """
 
-    config: Config
+    projects: Projects
     paths: Sequence[Path] = ()
     standard_input: Source | None = None
     write: bool = True
@@ -60,6 +62,8 @@ class Run:
     rules: dict[str, type[Rule]]
     say: Callable[[str], None] = lambda text: None
     ladder: Callable[[], Climber] | None = None
+    _ladders: dict[tuple[Path, Path | None], Climber] = field(default_factory=dict)
+    _wanted: dict[Config, Wanted] = field(default_factory=dict)
     _files: list[FileAccount] = field(default_factory=list)
     _problems: list[SourceError] = field(default_factory=list)
     _notes: dict[str, None] = field(default_factory=dict)
@@ -88,7 +92,7 @@ class Run:
             hardware=self._hardware(),
             notes=tuple(self._notes),
             wanted=_LEVELS.get(self.request.until, Level.COMPILED),
-            jax=str(self._wanted) if "_wanted" in vars(self) else "",
+            jax=" and ".join(dict.fromkeys(map(str, self._wanted.values()))),
         )
 
     def _sources(self) -> Iterator[Source]:
@@ -107,55 +111,48 @@ class Run:
                 yield item
 
     def _read(self, words: Sequence[bytes]) -> Iterator[Source | SourceError | None]:
-        for path in discover(self.request.paths, self.request.config.excludes):
+        for path in discover(self.request.paths, self.request.projects.excludes):
             if isinstance(path, SourceError):
                 yield path
             else:
                 self._looked_at += 1
                 yield candidate(path, read_bytes, words)
 
-    @cached_property
-    def _wanted(self) -> Wanted:
-        from pallas_fix.pins import wanted_jax
+    def _wanted_by(self, config: Config) -> Wanted:
+        if config not in self._wanted:
+            from pallas_fix.pins import wanted_jax
 
-        config = self.request.config
-        return wanted_jax(config.jax, config.root, config.python)
+            origin = config.origins.get("jax", "")
+            self._wanted[config] = wanted_jax(config.jax, config.root, config.python, origin)
+        return self._wanted[config]
 
     def _tasks(self, sources: Sequence[Source]) -> list[Task]:
-        """The sources with the rules for them: selected, not ignored there, and of that jax."""
-        if not sources:
-            return []
-        config = self.request.config
-        options = Options(loads=config.loads, targets=config.targets)
+        """The sources with the rules for them; one whose settings cannot be followed is none."""
+        tasks = []
+        for source in sources:
+            try:
+                tasks.append(self._task(source, self.request.projects.of(source.path)))
+            except ConfigError as error:
+                self._problems.append(SourceError(source.path, None, f"left alone: {error}"))
+        return tasks
+
+    def _task(self, source: Source, config: Config) -> Task:
+        """The source with the rules for it: selected, not ignored there, and of that jax."""
+        wanted = self._wanted_by(config)
         asked = {
             code: rule
             for code, rule in self.rules.items()
-            if any(version in rule.applies for version in self._wanted.versions)
+            if config.selects(code)
+            and not config.ignores(source.path, code)
+            and any(version in rule.applies for version in wanted.versions)
         }
         no_fix = {
-            code: self._needs_newer(rule)
+            code: _needs_newer(rule, wanted)
             for code, rule in asked.items()
-            if self._wanted.closed and any(v not in rule.applies for v in self._wanted.versions)
+            if wanted.closed and any(version not in rule.applies for version in wanted.versions)
         }
-        return [
-            Task(
-                source,
-                tuple(
-                    rule for code, rule in asked.items() if not config.ignores(source.path, code)
-                ),
-                options,
-                no_fix,
-            )
-            for source in sources
-        ]
-
-    def _needs_newer(self, rule: type[Rule]) -> Reason:
-        return Reason(
-            "needs-newer-jax",
-            f"the new form needs jax {rule.applies}, and the code must run on {self._wanted} "
-            f"({self._wanted.origin})",
-            f"raise the lowest version to {rule.applies.low}, or pass --jax '{rule.applies}'",
-        )
+        options = Options(loads=config.loads, targets=config.targets)
+        return Task(source, tuple(asked.values()), options, no_fix)
 
     def _finish(self, examined: Examined) -> FileAccount:
         """Decide what is written of one file, write it, and give its account."""
@@ -173,28 +170,31 @@ class Run:
             except SourceError as error:
                 return _unwritten(done, error)
             done = replace(done, notes=(note,) if note else ())
-        self._note_minimum(settled.entries)
+        self._note_minimum(source.path, settled.entries)
         return done
 
     @cached_property
     def _verification(self) -> Verification:
         from pallas_fix.verification import Verification
 
-        return Verification(
-            self.request.config, self._ladder, self.request.until, self.request.device
-        )
+        request = self.request
+        return Verification(request.projects.of, self._ladder, request.until, request.device)
 
-    def _ladder(self) -> Climber:
-        if self.ladder is not None:
-            return self.ladder()
+    def _ladder(self, config: Config) -> Climber:
+        """The ladder under the interpreters that `config` names; those of each are started once."""
+        pythons = config.python, config.before_python
+        if pythons not in self._ladders:
+            self._ladders[pythons] = self.ladder() if self.ladder else self._opened(*pythons)
+        return self._ladders[pythons]
+
+    def _opened(self, python: Path, before_python: Path | None) -> Climber:
         from pallas_fix.verify.ladder import Ladder
 
-        request = self.request
         ladder = Ladder(
-            request.config.python,
-            before_python=request.config.before_python,
-            jobs=min(request.jobs, MOST_WORKERS),
-            until=request.until,
+            python,
+            before_python=before_python,
+            jobs=min(self.request.jobs, MOST_WORKERS),
+            until=self.request.until,
             say=self.say,
         )
         return self._open.enter_context(ladder)
@@ -206,9 +206,9 @@ class Run:
             return "no kernel was run: nothing to verify"
         return self._verification.hardware
 
-    def _note_minimum(self, entries: Sequence[Entry]) -> None:
+    def _note_minimum(self, path: Path, entries: Sequence[Entry]) -> None:
         """Say so where a fix needs a newer jax than the project asks for."""
-        asked = self.request.config.requires_jax
+        asked = self.request.projects.of(path).requires_jax
         fixed = [entry for entry in entries if entry.state is State.FIXED]
         if not asked or not fixed:
             return
@@ -217,6 +217,15 @@ class Run:
         if lowest < needed:
             note = f"raises the lowest jax that works to {needed}: the project asks for jax{asked}"
             self._notes[note] = None
+
+
+def _needs_newer(rule: type[Rule], wanted: Wanted) -> Reason:
+    return Reason(
+        "needs-newer-jax",
+        f"the new form needs jax {rule.applies}, and the code must run on {wanted} "
+        f"({wanted.origin})",
+        f"raise the lowest version to {rule.applies.low}, or pass --jax '{rule.applies}'",
+    )
 
 
 def _unwritten(file: FileAccount, error: SourceError) -> FileAccount:

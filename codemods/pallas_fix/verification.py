@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,14 +39,18 @@ class Verification:
     """Verifies the fixes of one run, and remembers where kernels ran."""
 
     def __init__(
-        self, config: Config, ladder: Callable[[], Climber], until: Stage, device: bool = False
+        self,
+        settings: Callable[[Path], Config],
+        ladder: Callable[[Config], Climber],
+        until: Stage,
+        device: bool = False,
     ) -> None:
-        """`ladder` is called once, when the first case is climbed.
+        """`settings` gives those of a file; `ladder` the one to climb on with such settings.
 
         With `device` nothing is verified that no device has run.
         """
-        self._config = config
-        self._open = ladder
+        self._settings = settings
+        self._ladder = ladder
         self._until = until
         self._device = device
         self._results: list[CaseResult] = []
@@ -95,7 +98,7 @@ class Verification:
         declared = [case for _, case in declared_cases(source.text) if isinstance(case, Case)]
         given = [
             case
-            for case in self._config.cases
+            for case in self._settings(source.path).cases
             if case.path is not None or _defines(source.text, case.entry)
         ]
         return list(dict.fromkeys(self._located(source, case) for case in (*declared, *given)))
@@ -140,27 +143,25 @@ class Verification:
             return []
         root = self._root(source.path)
         targets = self.targets(source)
-        return self._ladder.check(root, source.path, source.text, after, cases, targets, bound)
-
-    @cached_property
-    def _ladder(self) -> Climber:
-        return self._open()
+        ladder = self._ladder(self._settings(source.path))
+        return ladder.check(root, source.path, source.text, after, cases, targets, bound)
 
     def targets(self, source: Source) -> tuple[str, ...]:
         """The targets of cases of this file that name none."""
         from pallas_fix.targets import default_targets
 
-        return self._config.targets or default_targets(source.text)
+        return self._settings(source.path).targets or default_targets(source.text)
 
     def _root(self, path: Path) -> Path:
-        real = Path(os.path.realpath(path))
-        return self._config.root if real.is_relative_to(self._config.root) else real.parent
+        root, real = self._settings(path).root, Path(os.path.realpath(path))
+        return root if real.is_relative_to(root) else real.parent
 
     def _located(self, source: Source, case: Case) -> Case:
         """`case` without its path where that is the file itself."""
         if case.path is None:
             return case
-        own = os.path.realpath(source.path) == os.path.realpath(self._config.root / case.path)
+        root = self._settings(source.path).root
+        own = os.path.realpath(source.path) == os.path.realpath(root / case.path)
         return replace(case, path=None) if own else case
 
 

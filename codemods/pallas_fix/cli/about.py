@@ -44,12 +44,13 @@ def rules() -> int:
 @which
 @where
 def config(paths: tuple[Path, ...], **given: Any) -> int:
-    """Show the settings that a run over PATH (default: the current folder) would have."""
-    from pallas_fix.config import load
+    """Show what is in force at PATH (default: the current folder), and who set it."""
+    from pallas_fix.projects import Projects
+    from pallas_fix.report.printable import printable
     from pallas_fix.rules import all_rules
     from pallas_fix.settings import described
 
-    found = load(paths or [Path()], options(given), all_rules())
-    for line in described(found, all_rules()):
-        click.echo(line)
+    places = paths or (Path(),)
+    for line in described(Projects(places, options(given), all_rules()), places, all_rules()):
+        click.echo(printable(line))
     return 0

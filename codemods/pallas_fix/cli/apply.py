@@ -35,8 +35,8 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
     something, or a fix was refuted or could not be verified. 2 wrong usage, or a file could not
     be read, parsed or written. 130 interrupted.
     """
-    from pallas_fix.config import load
     from pallas_fix.files import Source
+    from pallas_fix.projects import Projects
     from pallas_fix.report import output
     from pallas_fix.report.terminal import colour, progress, width
     from pallas_fix.report.text import Look
@@ -55,10 +55,10 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
     outputs = output.Outputs.parse(given["output"], stdout_taken=diff_only or (stdin and not check))
     places = [given["stdin_filename"] or Path("stdin.py")] if stdin else list(paths)
     rules = all_rules()
-    config = load(places, options(given), rules)
+    projects = Projects(places, options(given), rules)
     data = sys.stdin.buffer.read() if stdin else b""
     request = Request(
-        config,
+        projects,
         places,
         Source(places[0], data) if stdin else None,
         write=not (diff_only or check),
@@ -68,9 +68,8 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
         unverified=given["unverified"],
         jobs=given["jobs"] or cores(),
     )
-    selected = {code: rule for code, rule in rules.items() if config.selects(code)}
     with progress(not given["quiet"]) as say:
-        run = Run(request, selected, say)
+        run = Run(request, rules, say)
         try:
             account = run.go()
         except KeyboardInterrupt:

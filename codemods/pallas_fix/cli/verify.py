@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def verify(cases: tuple[str, ...], compare: Path | None, **given: Any) -> int:
     as asked. 130 interrupted.
     """
     from pallas_fix import verify_case
-    from pallas_fix.config import load
+    from pallas_fix.projects import Projects
     from pallas_fix.report import output
     from pallas_fix.report.cases import verified
     from pallas_fix.report.terminal import progress
@@ -44,22 +45,25 @@ def verify(cases: tuple[str, ...], compare: Path | None, **given: Any) -> int:
     from pallas_fix.verify.verdict import Stage
 
     read = [verify_case.read_case(case) for case in cases]
-    config = load([path for _, path in read], options(given), all_rules())
+    projects = Projects([path for _, path in read], options(given), all_rules())
     until = Stage(given["until"] or "device")
     outputs = output.Outputs.parse(given["output"], stdout_taken=False)
     results = []
-    with (
-        progress(True) as say,
-        Ladder(
-            config.python,
-            before_python=config.before_python if compare else None,
-            jobs=given["jobs"] or cores(),
-            until=until,
-            say=say,
-        ) as ladder,
-    ):
+    ladders: dict[Path, Ladder] = {}
+    with progress(True) as say, ExitStack() as opened:
         for case, path in read:
-            results += verify_case.climb(case, path, config, ladder, compare)
+            config = projects.of(path)
+            if config.python not in ladders:
+                ladders[config.python] = opened.enter_context(
+                    Ladder(
+                        config.python,
+                        before_python=config.before_python if compare else None,
+                        jobs=given["jobs"] or cores(),
+                        until=until,
+                        say=say,
+                    )
+                )
+            results += verify_case.climb(case, path, config, ladders[config.python], compare)
     device = given["require"] is not None
     if compare is None:
         found = None
