@@ -19,7 +19,7 @@ def load(task: dict[str, Any]) -> ModuleType:
     """
     root, name = task["root"], task["module"]
     path = os.path.join(root, task["entry_file"])
-    _redirect(task["origin"], root)
+    redirect(task["origin"], root)
     sys.path[:0] = task["search"]
     os.chdir(root)
     parent = name.rpartition(".")[0]
@@ -50,7 +50,7 @@ def find(module: ModuleType, qualname: str) -> Any:
     return value
 
 
-def _redirect(origin: str, root: str) -> None:
+def redirect(origin: str, root: str) -> None:
     """Turn search paths into the user's project (editable installs) towards the shadow copy."""
     for index, entry in enumerate(sys.path):
         inside = os.path.relpath(os.path.realpath(entry or "."), origin)

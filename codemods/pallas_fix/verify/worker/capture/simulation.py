@@ -1,0 +1,118 @@
+"""Where launches run in a process without the chip: the simulators of the run stage."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import jax
+from jax.experimental import pallas as pl
+
+from .. import chips
+from ..chips import Target, Unavailable
+from .journal import Journal
+
+
+class Simulation:
+    """Runs launches for `targets`: one TPU, one GPU, or one of each; none where there are devices.
+
+    jax is changed for good.
+    """
+
+    def __init__(self, targets: list[Target], root: str, journal: Journal) -> None:
+        self._journal = journal
+        self._targets = {target["platform"]: target for target in targets}
+        self._simulators: dict[str, Any] = {}
+        self._functions: dict[str, dict[str, Callable[..., Any]]] = {}
+        self._used: set[str] = set()
+        self._root = root
+
+    def install(self) -> None:
+        """Make the functions of jax for both kinds of chips; `function` gives them."""
+        if not self._targets:
+            return
+        first = next(iter(self._targets.values()))
+        jax.default_backend = lambda: first["platform"]
+        chips.mesh(first).__enter__()  # for good: it is what asks for the chip outside of a launch
+        originals = _functions()
+        for platform in ("gpu", "tpu"):
+            if platform in self._targets:
+                try:
+                    self._simulators[platform] = self._simulator(platform)
+                except (Unavailable, ImportError) as error:
+                    self._journal.tell("note", message=str(error))
+                self._functions[platform] = _functions()
+                _put(originals)
+
+    def function(self, platform: str, name: str) -> Callable[..., Any] | None:
+        """The launch of that name for the chips of a platform; None if it is jax's own."""
+        return self._functions.get(platform, {}).get(name)
+
+    def platform(self, arguments: dict[str, Any]) -> str:
+        """The platform that a launch with these arguments is for."""
+        if len(self._targets) < 2:
+            return next(iter(self._targets), "")
+        told = [arguments.get("mesh"), arguments.get("compiler_params")]
+        kinds = " ".join(type(one).__module__ for one in told)
+        gpu = "mosaic_gpu" in kinds or "triton" in kinds
+        return "gpu" if gpu else "tpu"
+
+    @contextmanager
+    def running(self, platform: str) -> Iterator[None]:
+        """While a launch for that platform is built and runs."""
+        target = self._targets.get(platform)
+        with ExitStack() as stack:
+            if target is not None:
+                if jax.sharding.get_abstract_mesh().empty:
+                    stack.enter_context(chips.mesh(target))
+                if platform == "gpu" and len(self._simulators) > 1:
+                    from jax.experimental.pallas import mosaic_gpu
+
+                    params = mosaic_gpu.InterpretGPUParams()
+                    stack.enter_context(mosaic_gpu.force_gpu_interpret_mode(params))
+            yield
+
+    def ran(self, platform: str) -> None:
+        """A launch for that platform has run."""
+        self._used.add(platform)
+
+    def start(self) -> None:
+        """Forget what has run."""
+        for simulator in self._simulators.values():
+            simulator.start()
+
+    def tell(self) -> None:
+        """Tell of what has run since `start`, and what was wrong with it."""
+        for platform in sorted(self._used & self._simulators.keys()):
+            simulator = self._simulators[platform]
+            self._journal.tell("ran", on=simulator.name)
+            for hazard in simulator.hazards():
+                self._journal.tell("hazard", **hazard)
+        self._used.clear()
+
+    def _simulator(self, platform: str) -> Any:
+        target = self._targets[platform]
+        if platform == "tpu":
+            from ..tpu.simulator import Simulator
+        else:
+            from ..gpu.simulator import Simulator
+        simulator = Simulator(target, self._root, oracle=False, races=False)
+        simulator.install()
+        return simulator
+
+
+_NAMES = ("pallas_call", "kernel", "core_map")
+
+
+def _functions() -> dict[str, Callable[..., Any]]:
+    """The launches of `jax.experimental.pallas`, by name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `core_map` is deprecated since jax 0.11
+        return {name: getattr(pl, name) for name in _NAMES}
+
+
+def _put(functions: dict[str, Callable[..., Any]]) -> None:
+    for name, function in functions.items():
+        setattr(pl, name, function)
