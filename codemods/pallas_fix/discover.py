@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from pallas_fix import git
 from pallas_fix.files import SourceError
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class _Search:
     def files(self, folders: Sequence[Path]) -> Iterator[Path | SourceError]:
         trees: dict[str, list[Path]] = {}
         for folder in folders:
-            tree = work_tree(os.path.realpath(folder))
+            tree = git.work_tree(os.path.realpath(folder))
             if tree is None:
                 yield from self._walk(folder)
             else:
@@ -134,7 +135,7 @@ class _Search:
         """What git lists below `folders`, all of which lie in the work tree `tree`."""
         places = [(os.path.relpath(os.path.realpath(folder), tree), folder) for folder in folders]
         wanted = [place for place, _ in places]
-        listing = _git(
+        listing = git.ask(
             tree,
             "--literal-pathspecs",
             "ls-files",
@@ -154,12 +155,12 @@ class _Search:
             return
         for name, why_not in _UNREADABLE.findall(listing.warnings):
             yield SourceError(_shown(name, places), None, f"folder cannot be read: {why_not}")
-        entries = [entry for entry in listing.output.split("\0") if entry]
+        entries = [entry for entry in listing.text.split("\0") if entry]
         for place, folder in places:
             prefix = "" if place == "." else f"{place}/"
             inside = [entry for entry in entries if entry.startswith(prefix)]
             if not inside and prefix:
-                ignored = _git(tree, "check-ignore", "-q", "--", place)
+                ignored = git.ask(tree, "check-ignore", "-q", "--", place)
                 if ignored is not None and ignored.ok:
                     yield from self._walk(folder)
             for entry in inside:
@@ -208,46 +209,6 @@ class _Search:
             return False
         absolute = os.path.abspath(path) + (os.sep if path.endswith(os.sep) else "")
         return any(absolute in exclude for exclude in self.excludes)
-
-
-def work_tree(folder: str) -> str | None:
-    """The top of the git work tree in which the resolved `folder` lies, if any."""
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
-    return folder
-
-
-@dataclass(frozen=True)
-class _Answer:
-    ok: bool
-    output: str
-    warnings: str
-
-
-def _git(tree: str, *arguments: str) -> _Answer | None:
-    """What git says in `tree`; None where there is no git.
-
-    Hooks stay off (`fsmonitor`), so that a tree which another user owns may be listed too.
-    """
-    import subprocess
-
-    environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*"]
-    try:
-        done = subprocess.run(
-            [*command, *arguments],
-            cwd=tree,
-            env={**environment, "LC_ALL": "C"},
-            capture_output=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except OSError:
-        return None
-    return _Answer(done.returncode == 0, os.fsdecode(done.stdout), os.fsdecode(done.stderr))
 
 
 def _shown(name: str, places: Sequence[tuple[str, Path]]) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pallas_fix.discover import work_tree
+from pallas_fix.git import work_tree
 
 
 class ConfigError(Exception):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from pallas_fix.discover import work_tree
+from pallas_fix.git import work_tree
 
 _NO_NEWLINE = b"\\ No newline at end of file\n"
 _ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
