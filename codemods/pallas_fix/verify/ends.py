@@ -44,7 +44,7 @@ def finish(stages: list[StageResult], begun: str | None, end: End, limits: Limit
     `begun` is the stage that was begun and not ended.
     """
     if begun is not None:
-        error, message = _explain(end, limits)
+        error, message = explain(end, limits)
         message = f"{message} (during {begun})"
         stages.append(StageResult(Stage(begun), False, error=error, message=message))
     elif stages and stages[-1].ok is False and _PTXAS_FAILED in stages[-1].message:
@@ -64,8 +64,8 @@ _LAST_WORDS = re.compile(r"Check failed: [^\n]*|LLVM ERROR[^\n]*|Fatal Python er
 _NO_MEMORY = re.compile(r"std::bad_alloc|MemoryError|[Oo]ut of memory|Cannot allocate memory")
 
 
-def _explain(end: End, limits: Limits) -> tuple[str, str]:
-    """The name of the error and one sentence."""
+def explain(end: End, limits: Limits) -> tuple[str, str]:
+    """The name of the error of a job that did not end well, and one sentence."""
     if end.reason == "wall":
         return "Timeout", f"no end after {limits.wall} s, so the process was stopped"
     if end.reason == "output":

@@ -85,17 +85,14 @@ class _Words:
         """Yield them, without the first `skip`. Raises Refusal."""
         code, named = self.code, self.arguments.named
         positional = code.co_varnames[skip : code.co_argcount]
-        by_name = False
         for number, name in enumerate(positional, start=skip):
-            needed = bool(self.arguments.rest) or any(
+            at_place = bool(self.arguments.rest) or any(
                 not self._is_default(other)
                 for other in code.co_varnames[number : code.co_posonlyargcount]
             )
-            if not needed and self._is_default(name):
-                by_name = True
-            else:
+            if at_place or not self._is_default(name):
                 text = self._text(name, named[name])
-                yield f"{name}={text}" if by_name else text
+                yield text if at_place or name not in self.defaults else f"{name}={text}"
         for value in self.arguments.rest:
             yield self._text("an argument", value)
         for name in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]:

@@ -1,0 +1,120 @@
+"""The commands of a run: run on the project as it was found, and again for each changed file."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from pallas_fix.targets import Target, default_targets, find_target
+from pallas_fix.verify.command import Command, Ran, Setup, run
+from pallas_fix.verify.recorded import Recorded, merged
+from pallas_fix.verify.tree import copy_tree
+from pallas_fix.verify.verdict import CaseResult, Side, Stage, StageResult
+
+
+class Commands:
+    """Commands in copies of one project; each copy is gone when its commands have run."""
+
+    def __init__(
+        self,
+        commands: Sequence[Command],
+        setup: Setup,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """Without targets in `setup` the words in the files of the project tell them."""
+        self._commands = commands
+        self._setup = setup
+        self._say = say
+        self._texts: dict[Path, bytes] = {}
+        self._recorded: list[Recorded] = []
+        self._first: list[Ran] | None = None
+        self.missing = 0
+        """How many files of the project are too large or too many to be copied."""
+
+    @property
+    def recorded(self) -> list[Recorded]:
+        """The cases of all launches that were seen so far."""
+        return self._recorded
+
+    def first(self) -> list[Ran]:
+        """How the commands end in the project as it is; they run once. Raises ConfigError."""
+        if self._first is None:
+            self._first = self._run({})
+        return self._first
+
+    def check(self, path: Path, content: bytes) -> list[CaseResult]:
+        """What each command says of a file (relative to the project) that is to be `content`.
+
+        The files that were decided before are as they were decided. Raises ConfigError.
+        """
+        before = self.first()
+        after = self._run(self._texts | {path: content})
+        target = self._setup.targets[0].name
+        return [
+            CaseResult(f"$ {old.command}", target, _side(old, path), _side(new, path))
+            for old, new in zip(before, after, strict=True)
+        ]
+
+    def decided(self, path: Path, content: bytes) -> None:
+        """From now on the file at `path`, relative to the project, is `content`."""
+        self._texts[path] = content
+
+    def _run(self, texts: dict[Path, bytes]) -> list[Ran]:
+        ran = []
+        for command in self._commands:
+            with self._tree(texts) as tree:
+                ran.append(run(command, self._setup, tree, self._say))
+        self._recorded = merged(
+            [*self._recorded, *(one for each in ran for one in each.told.recorded)]
+        )
+        return ran
+
+    @contextmanager
+    def _tree(self, texts: dict[Path, bytes]) -> Iterator[Path]:
+        folder = Path(tempfile.mkdtemp(prefix="pallas-fix-")).resolve()
+        try:
+            tree = folder / self._setup.origin.name
+            copied = copy_tree(self._setup.origin, tree, texts)
+            self.missing = copied.missing
+            if not self._setup.targets:
+                targets = targets_of(tree / path for path in copied.python)
+                self._setup = replace(self._setup, targets=targets)
+            yield tree
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def targets_of(files: Iterator[Path]) -> tuple[Target, ...]:
+    """The targets of a project whose user named none: at most one TPU and one GPU."""
+    names: set[str] = set()
+    for file in files:
+        data = file.read_bytes()
+        if b"pallas" in data:
+            names.update(default_targets(data.decode(errors="replace")))
+    return one_of_each(sorted(names, key=_PREFERRED.index)) or (find_target("v6e"),)
+
+
+def one_of_each(names: Sequence[str]) -> tuple[Target, ...]:
+    """The first TPU and the first GPU among these targets."""
+    platforms: dict[str, Target] = {}
+    for target in map(find_target, names):
+        platforms.setdefault(target.platform, target)
+    return tuple(platforms.values())
+
+
+_PREFERRED = ("tpu7x", "v6e", "b200", "h100", "a100")
+"""The targets that words ask for; the first of a platform is taken."""
+
+
+def _side(ran: Ran, path: Path) -> Side:
+    stage = StageResult(Stage.RUN, not ran.error, round(ran.seconds, 3), ran.error, ran.said)
+    return Side(
+        stages=(stage,),
+        entered=frozenset(ran.told.entered.get(str(path), ())),
+        ran_on=tuple(ran.told.ran_on),
+        hazards=tuple(ran.told.hazards),
+    )

@@ -1,0 +1,5 @@
+"""Layers made of Pallas kernels."""
+
+from .layers import linear
+
+__all__ = ["linear"]
