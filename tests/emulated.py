@@ -86,7 +86,7 @@ class Emulator:
             "runs": [(inputs, seed) for seed in range(seeds)],
             "numbers": str(numbers),
         }
-        outcome, _ = self._workers.run(Path(sys.executable), find_target(target), False, job)
+        outcome = self._workers.run(Path(sys.executable), find_target(target), False, job)
         return Run(
             [_load(numbers / f"{index}.npz") for index in range(len(outcome.numbers))],
             outcome.hazards,

@@ -90,6 +90,12 @@ def seen(verdict: Verdict) -> str:
     return f"hazard: {case.new_hazards[0].kind}"
 
 
+def row(mutation: Mutation, verdict: Verdict) -> str:
+    """The line of the table for one mutation."""
+    cells = mutation.kernel, mutation.target, mutation.name, str(verdict.level), seen(verdict)
+    return f"| {' | '.join(cells)} |"
+
+
 def page(rows: Sequence[tuple[Mutation, Verdict]]) -> str:
     """The page with the table of all mutations."""
     lines = [
@@ -107,11 +113,7 @@ def page(rows: Sequence[tuple[Mutation, Verdict]]) -> str:
         kind = "Right" if right else "Wrong"
         lines += [f"## {kind} rewrites: {refuted} of {len(chosen)} refuted", ""]
         lines += ["| kernel | target | rewrite | verdict | seen |", "|---|---|---|---|---|"]
-        lines += [
-            f"| {mutation.kernel} | {mutation.target} | {mutation.name} | {verdict.level} "
-            f"| {seen(verdict)} |"
-            for mutation, verdict in chosen
-        ]
+        lines += [row(mutation, verdict) for mutation, verdict in chosen]
         lines.append("")
     return "\n".join(lines)
 

@@ -41,6 +41,7 @@ def verify(cases: tuple[str, ...], compare: Path | None, **given: Any) -> int:
     from pallas_fix.report.cases import verified
     from pallas_fix.report.terminal import progress
     from pallas_fix.rules import all_rules
+    from pallas_fix.verify.cache import Cache, default_folder
     from pallas_fix.verify.ladder import Ladder
     from pallas_fix.verify.verdict import Stage
 
@@ -60,6 +61,7 @@ def verify(cases: tuple[str, ...], compare: Path | None, **given: Any) -> int:
                         before_python=config.before_python if compare else None,
                         jobs=given["jobs"] or cores(),
                         until=until,
+                        cache=None if given["no_cache"] else Cache(default_folder()),
                         say=say,
                     )
                 )

@@ -44,6 +44,7 @@ def lines(result: CaseResult, verbose: bool) -> Iterator[str]:
 def _side(side: Side, verbose: bool) -> Iterator[str]:
     for stage in side.stages:
         seconds = f"{stage.seconds:.1f} s" if stage.ok is not None else ""
+        seconds = "cached" if stage.cached else seconds
         told = f" {side.ran_on[-1]}" if stage.ok and stage.stage == "run" and side.ran_on else ""
         yield f"    {stage.stage:<8}{_ANSWERS[stage.ok]:<14}{seconds}{told}".rstrip()
         if not stage.ok:

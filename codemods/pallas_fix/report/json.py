@@ -29,7 +29,7 @@ Keys of version 1; a later version may add keys, and a key that changes its mean
         cases   what the ladder saw, one for each case and target: {case, target, tools, before,
                 after, compared, command}; before and after hold {stages, ran_on, hazards,
                 resources}, a stage {stage, ok (null: could not be asked), seconds, error,
-                message, where}, compared {stage, same, close, on, inputs, message}
+                message, where, cached}, compared {stage, same, close, on, inputs, message}
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from pallas_fix.verify.jobs import Job
 from pallas_fix.verify.process import Outcome
 from pallas_fix.verify.verdict import Side, Stage, StageResult
 
-Do = Callable[[Path, Target, bool, Job], tuple[Outcome, tuple[str, ...]]]
-"""Does a job: `Workers.run`."""
+Do = Callable[[Path, Target, bool, Job], Outcome]
+"""Does a job: with which interpreter, for which target, on a device or not."""
 
 _ORDER = list(Stage)
 
@@ -40,11 +40,11 @@ class Plan:
 
 @dataclass(slots=True)
 class Climb:
-    """What was seen: the outcome of each job, by its mode."""
+    """What was seen: each job and its outcome, by its mode."""
 
     plan: Plan
-    tools: tuple[str, ...] = ()
     stages: list[StageResult] = field(default_factory=list)
+    jobs: dict[str, Job] = field(default_factory=dict)
     done: dict[str, Outcome] = field(default_factory=dict)
 
     def passed(self, stage: Stage) -> bool:
@@ -66,7 +66,7 @@ class Climb:
             ran_on=tuple(outcome.ran_on for outcome in outcomes if outcome.ran_on),
             hazards=tuple(hazard for outcome in outcomes for hazard in outcome.hazards),
             resources=tuple(one for outcome in outcomes for one in outcome.resources),
-            tools=self.tools,
+            tools=next((outcome.tools for outcome in outcomes if outcome.tools), ()),
         )
 
 
@@ -78,9 +78,8 @@ def climb(plan: Plan, until: Stage, do: Do, say: Callable[[str], None]) -> Climb
         say(mode)
         job = plan.job | {"mode": mode, "until": last, "runs": plan.runs, "races": False}
         job |= {"numbers": str(made.folder(mode)), "oracle": False} | more
-        outcome, tools = do(plan.python, plan.target, mode == "device", job)
-        made.tools = made.tools or tools
-        return outcome
+        made.jobs[mode] = job
+        return do(plan.python, plan.target, mode == "device", job)
 
     last = min(until, Stage.COMPILE, key=_ORDER.index)
     compiled = made.done["compile"] = step("compile", last)

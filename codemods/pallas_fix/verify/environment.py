@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from pathlib import Path
 
 from pallas_fix.targets import Target
@@ -38,6 +39,16 @@ Without the last, a second process fails on libtpu's lock file.
 """
 
 
+_SAME_BITS = ("--xla_disable_hlo_passes=algsimp,fusion", "--xla_cpu_max_isa=AVX")
+"""Keep XLA:CPU from computing one expression in two ways, depending on what stands around it.
+
+Before and after are compared bit for bit. Algebra and fusion change `a / sqrt(b)` in one program
+and not in another; AVX, the second for x86-64, has no fused multiply-add.
+"""
+
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
 def environment(target: Target, folder: Path, device: bool) -> dict[str, str]:
     """The environment of a worker that lives in `folder`; `device` if it is to run kernels."""
     kept = {
@@ -52,6 +63,8 @@ def environment(target: Target, folder: Path, device: bool) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
     }
     if not device:
+        x86 = platform.machine().lower() in ("x86_64", "amd64")
+        flags = [os.environ.get("XLA_FLAGS", ""), *_SAME_BITS[: 2 if x86 else 1]]
+        own |= {"XLA_FLAGS": " ".join(filter(None, flags))} | _ONE_THREAD
         return kept | own | _QUIET | _NO_TPU
-    platform = "tpu" if target.platform == "tpu" else "cuda"
-    return kept | own | _QUIET | {"JAX_PLATFORMS": platform}
+    return kept | own | _QUIET | {"JAX_PLATFORMS": "tpu" if target.platform == "tpu" else "cuda"}

@@ -11,12 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from pallas_fix.targets import find_target
+from pallas_fix.targets import Target, find_target
+from pallas_fix.verify.cache import Cache
 from pallas_fix.verify.cases import Case
 from pallas_fix.verify.climb import Climb, Plan, climb
 from pallas_fix.verify.compare import Pairs, compare
 from pallas_fix.verify.ends import Limits
-from pallas_fix.verify.jobs import PLAIN, REORDERED, describe
+from pallas_fix.verify.jobs import PLAIN, REORDERED, Job, describe
+from pallas_fix.verify.process import Outcome
 from pallas_fix.verify.shadow import Shadow
 from pallas_fix.verify.verdict import CaseResult, Comparison, Stage
 from pallas_fix.verify.workers import Workers
@@ -39,17 +41,19 @@ class Ladder:
         jobs: int = 1,
         until: Stage = Stage.DEVICE,
         limits: Limits | None = None,
+        cache: Cache | None = None,
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
         """`python` is the interpreter of the user's project; `jobs` workers run at once.
 
-        `before_python`, if given, is the one for the versions before, and `say` is told what is
-        being done.
+        `before_python`, if given, is the one for the versions before. `cache` remembers what was
+        answered, and `say` is told what is being done.
         """
         self._python = python
         self._before_python = before_python or python
         self._jobs = jobs
         self._until = until
+        self._cache = cache
         self._say = say
         self._folder = Path(tempfile.mkdtemp(prefix="pallas-fix-")).resolve()
         self._workers = Workers(self._folder, limits or Limits())
@@ -70,6 +74,8 @@ class Ladder:
     def close(self) -> None:
         """End all workers and remove the temporary folder."""
         self._workers.close()
+        if self._cache is not None:
+            self._cache.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def check(
@@ -156,7 +162,18 @@ class Ladder:
             what = f"{plan.version} {mode}".strip()
             self._say(f"verifying {plan.job['file']}: {case} @ {plan.target.name}: {what}")
 
-        return climb(plan, self._until, self._workers.run, say)
+        return climb(plan, self._until, self._do, say)
+
+    def _do(self, python: Path, target: Target, device: bool, job: Job) -> Outcome:
+        """Do a job, unless its answer is known. Numbers of a device are always new."""
+        if self._cache is None or device:
+            return self._workers.run(python, target, device, job)
+        known = self._cache.find(python, target, job)
+        if known is not None:
+            return known
+        outcome = self._workers.run(python, target, device, job)
+        self._cache.keep(python, target, job, outcome)
+        return outcome
 
     def _compared(self, before: Climb, after: Climb, bound: float | None) -> Iterator[Comparison]:
         for mode, stage in (("run", Stage.RUN), ("device", Stage.DEVICE)):
@@ -173,15 +190,19 @@ class Ladder:
     def _differences(
         self, before: Climb, after: Climb, mode: str, pairs: Pairs, bound: float | None
     ) -> dict[int, dict[str, Any]]:
-        """Ask a worker how the kept numbers differ."""
+        """Ask a worker how the kept numbers differ; those of a known answer are made again."""
         plan = after.plan
+        for one in (before, after):
+            if not one.folder(mode).exists():
+                self._workers.run(one.plan.python, one.plan.target, False, one.jobs[mode])
         job = {
             "mode": "compare",
+            "root": plan.job["root"],
             "before": str(before.folder(mode)),
             "after": str(after.folder(mode)),
             "pairs": pairs,
             "unit": bound,
             "steps": max(1, before.done[mode].steps, after.done[mode].steps),
         }
-        outcome, _ = self._workers.run(plan.python, plan.target, False, job)
+        outcome = self._workers.run(plan.python, plan.target, False, job)
         return {told["index"]: told for told in outcome.differences}

@@ -34,7 +34,9 @@ class Outcome:
 
     `ran_on` names where kernels ran, `steps` counts what was accumulated there. `numbers` has one
     item for each set of inputs, as `worker/numbers.py` describes it, and `differences` one for
-    each that was compared. `lost` tells that no worker could do the job.
+    each that was compared. `files` are those that it opened, `tools` the
+    versions of what the worker works with. `lost` tells that no worker could do the job,
+    `repeatable` that another run would answer the same.
     """
 
     stages: list[StageResult] = field(default_factory=list)
@@ -45,7 +47,10 @@ class Outcome:
     hazards: tuple[Hazard, ...] = ()
     resources: tuple[Resources, ...] = ()
     steps: int = 0
+    files: frozenset[str] = frozenset()
+    tools: tuple[str, ...] = ()
     lost: bool = False
+    repeatable: bool = False
 
 
 class WorkerError(Exception):
@@ -96,8 +101,9 @@ class Worker:
 
     def run(self, job: dict[str, Any], limits: Limits) -> Outcome:
         """Do one job. Raises WorkerError if the worker itself is lost."""
-        outcome = Outcome()
+        outcome = Outcome(tools=self.tools)
         begun: str | None = None
+        told = False
         line = json.dumps(job | {"limits": asdict(limits)}) + "\n"
         try:
             assert self._process.stdin is not None
@@ -123,9 +129,14 @@ class Worker:
                     outcome.differences.append(event)
                 case "resources":
                     outcome.resources = tuple(Resources(**one) for one in event["kernels"])
+                case "files":
+                    outcome.files = frozenset(event["paths"])
+                    told = True
                 case "exit":
                     end = End(event["code"], event["reason"], event["output"])
                     finish(outcome.stages, begun, end, limits)
+                    asked = all(stage.ok is not None for stage in outcome.stages)
+                    outcome.repeatable = told and asked and not end.code and not end.reason
                     return outcome
         self.close()
         raise WorkerError(f"the worker for {self.target.name} is gone")

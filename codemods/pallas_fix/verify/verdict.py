@@ -41,6 +41,7 @@ class StageResult:
 
     `ok` is None where the stage could not be asked here (a missing extra, no device): then
     `message` says what is missing and how to get it. `where` is `file:line` of the user's code.
+    `cached` tells that an earlier run was asked, and nothing has changed since.
     """
 
     stage: Stage
@@ -49,6 +50,7 @@ class StageResult:
     error: str = ""
     message: str = ""
     where: str = ""
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)

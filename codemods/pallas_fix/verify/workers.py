@@ -41,13 +41,8 @@ class Workers:
         for worker in workers:
             worker.close()
 
-    def run(
-        self, python: Path, target: Target, device: bool, job: dict[str, Any]
-    ) -> tuple[Outcome, tuple[str, ...]]:
-        """Do one job, with a second try where the worker itself is lost.
-
-        Returns what it did, and the versions of the worker's tools.
-        """
+    def run(self, python: Path, target: Target, device: bool, job: dict[str, Any]) -> Outcome:
+        """Do one job, with a second try where the worker itself is lost."""
         with tempfile.TemporaryDirectory(
             prefix="job-", dir=self._folder, ignore_cleanup_errors=True
         ) as folder:
@@ -55,10 +50,10 @@ class Workers:
             for _ in range(2):
                 try:
                     with self._worker((python, target.name, device), target) as worker:
-                        return worker.run(job | {"folder": folder}, self._limits), worker.tools
+                        return worker.run(job | {"folder": folder}, self._limits)
                 except WorkerError as problem:
                     error = problem
-        return Outcome([StageResult(Stage.IMPORT, None, message=str(error))], lost=True), ()
+        return Outcome([StageResult(Stage.IMPORT, None, message=str(error))], lost=True)
 
     @contextmanager
     def _worker(self, key: Key, target: Target) -> Iterator[Worker]:

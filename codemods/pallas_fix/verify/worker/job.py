@@ -7,12 +7,15 @@ import os
 from . import compiling, numbers, running
 from .chips import Target
 from .entered import Entered
+from .opened import Opened
 from .report import Report, Stopped, Task
 
 
 def run(task: Task, target: Target, descriptor: int) -> None:
     """Do one job; `descriptor` is where its reports go."""
     report = Report(descriptor, task)
+    opened = Opened(task["root"], [task["folder"], task.get("numbers", task["folder"])])
+    opened.start()
     try:
         match task["mode"]:
             case "compile":
@@ -24,7 +27,8 @@ def run(task: Task, target: Target, descriptor: int) -> None:
             case "compare":
                 _compare(task, report)
     except Stopped:
-        return
+        pass
+    report.send(event="files", paths=opened.told())
 
 
 def _entered(task: Task, report: Report) -> Entered:
