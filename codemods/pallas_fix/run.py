@@ -37,10 +37,10 @@ class Request:
     """What a run is to do.
 
     `write` rewrites files in place; without it the account says what would be written. `verify`
-    is False with `--no-verify`. `device` takes nothing as
+    is False with `--no-verify`. `cache` remembers what jobs answer. `device` takes nothing as
     verified that no device has run. `unverified` also writes plausible fixes that nothing could
-    verify. `standard_input` comes in the place of `paths`, if given; it is never
-    written to its path.
+    verify. `standard_input` comes in the place of `paths`, if given; it is never written to its
+    path.
     """
 
     projects: Projects
@@ -49,6 +49,7 @@ class Request:
     write: bool = True
     verify: bool = True
     until: Stage = Stage.DEVICE
+    cache: bool = False
     device: bool = False
     unverified: bool = False
     jobs: int = 1
@@ -75,8 +76,7 @@ class Run:
         with self._open:
             tasks = self._tasks(list(self._sources()))
             for examined in examine_all(tasks, self.request.jobs):
-                if examined.problem is not None:
-                    self._problems.append(examined.problem)
+                self._problems += examined.problems
                 if not examined.empty:
                     self._files.append(self._finish(examined))
             return self.account()
@@ -188,6 +188,7 @@ class Run:
         return self._ladders[pythons]
 
     def _opened(self, python: Path, before_python: Path | None) -> Climber:
+        from pallas_fix.verify.cache import Cache, default_folder
         from pallas_fix.verify.ladder import Ladder
 
         ladder = Ladder(
@@ -195,6 +196,7 @@ class Run:
             before_python=before_python,
             jobs=min(self.request.jobs, MOST_WORKERS),
             until=self.request.until,
+            cache=Cache(default_folder()) if self.request.cache else None,
             say=self.say,
         )
         return self._open.enter_context(ladder)

@@ -64,6 +64,7 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
         write=not (diff_only or check),
         verify=not given["no_verify"],
         until=Stage(given["until"] or "device"),
+        cache=not given["no_cache"],
         device=given["require"] is not None,
         unverified=given["unverified"],
         jobs=given["jobs"] or cores(),

@@ -46,6 +46,7 @@ where = together(
         type=EXISTING,
         help="The interpreter for the files before: one whose jax still takes them.",
     ),
+    click.option("--no-cache", is_flag=True, help="Ask everything anew."),
     click.option(
         "--require",
         type=click.Choice(("device",)),
