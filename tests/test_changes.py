@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pallas_fix.changes import EVERY, Changes, Hunk, Lines
+from pallas_fix.changes import Changes
 from pallas_fix.files import SourceError
 from pallas_fix.pyproject import ConfigError
+from pallas_fix.ranges import EVERY, Hunk, Lines
 
 PYTHON = sys.executable
 TEN = "".join(f"line {number}\n" for number in range(1, 11))

@@ -170,7 +170,19 @@ class AddImport:
     alias: str | None = None
 
 
-Edit = (
+@dataclass(frozen=True, slots=True)
+class SetComment:
+    """Put `text` in the place of the comment, or of the part of one, at `span`.
+
+    An empty `text` takes it away: with its line where nothing else stands there, else with the
+    blanks before it.
+    """
+
+    span: Span
+    text: str = ""
+
+
+Located = (
     Replace
     | SetKeyword
     | RenameKeyword
@@ -184,8 +196,11 @@ Edit = (
     | InsertFirst
     | RemoveStatement
     | MoveIntoScope
-    | AddImport
+    | SetComment
 )
+"""The edits with a `span`."""
+
+Edit = Located | AddImport
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,3 +229,8 @@ class Fix:
     certain: bool
     bound: Bound | None = None
     functions: tuple[str, ...] = ()
+
+    @property
+    def only_comments(self) -> bool:
+        """True if nothing but comments changes, which is nothing that could be verified."""
+        return bool(self.edits) and all(isinstance(edit, SetComment) for edit in self.edits)

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pallas_fix.files import Source, SourceError
+from pallas_fix.ranges import EVERY, Lines
 from pallas_fix.rules.base import Finding, Options, Reason, Rule
 
 if TYPE_CHECKING:
     from pallas_fix.fixpoint import Outcome
+    from pallas_fix.sieve import Key, Sieve
 
 FEW = 8
 """Up to so many files with a trigger word are read in this process: more processes cost more."""
@@ -28,21 +30,26 @@ FEW = 8
 class Task:
     """One file, and the rules that are to look at it.
 
-    `no_fix` gives, for some of the rules, the reason why none of their fixes is wanted.
+    `no_fix` gives, for some of the rules, the reason why none of their fixes is wanted. Only
+    findings on `lines` count, and of those that are `known` only what is more than their number.
     """
 
     source: Source
     rules: tuple[type[Rule], ...]
     options: Options
     no_fix: Mapping[str, Reason] = field(default_factory=dict)
+    lines: Lines = EVERY
+    known: Mapping[Key, int] = field(default_factory=dict)
 
-    def fixed(self, accept: Callable[[Finding], bool]) -> Outcome:
+    def fixed(self, accept: Callable[[Finding], bool], sieve: Sieve | None = None) -> Outcome:
         """`fix_text` on the source, heeding its comments. Raises SourceError."""
         from pallas_fix.comments import heeding
         from pallas_fix.fixpoint import fix_text
 
         path = self.source.path
-        rules = [heeding(rule(self.options), self.no_fix.get(rule.code)) for rule in self.rules]
+        sieve = sieve or self.sieve()
+        heeded = [heeding(rule(self.options), self.no_fix.get(rule.code)) for rule in self.rules]
+        rules = [sieve.through(rule) for rule in heeded]
         try:
             return fix_text(self.source.text, str(path), rules, accept)
         except SyntaxError as error:
@@ -59,17 +66,34 @@ class Task:
             what = f"internal error ({type(error).__name__}), left alone; please report it"
             raise SourceError(path, None, what, traceback.format_exc()) from error
 
+    def sieve(self) -> Sieve:
+        """A sieve that only lets through what counts."""
+        from pallas_fix.sieve import Sieve
+
+        return Sieve(self.source.text, self.lines, self.known)
+
+    def wrong_comments(self) -> Iterator[SourceError]:
+        """What the comments of the file say that cannot be followed."""
+        from pallas_fix.comments import wrong
+        from pallas_fix.rules import all_rules
+
+        for line, what in wrong(self.source.text, all_rules()):
+            yield SourceError(self.source.path, line, what)
+
 
 @dataclass(frozen=True)
 class Examined:
     """What the rules make of one file if every fix is made; `outcome` is None if none could.
 
-    With a `problem`, `task` has the rules without those that caused it.
+    `problems` are those of its comments, and of rules, which `task` then has no more. `found` and
+    `unchanged` are those of the sieve.
     """
 
     task: Task
     outcome: Outcome | None
-    problem: SourceError | None = None
+    problems: tuple[SourceError, ...] = ()
+    found: Mapping[Key, int] = field(default_factory=dict)
+    unchanged: int = 0
 
     @property
     def empty(self) -> bool:
@@ -102,10 +126,16 @@ def candidate(
 
 def examine(task: Task) -> Examined:
     """What the rules make of one file; a rule with a bug is left out, and the rest goes on."""
+    examined = _examine(task)
+    return replace(examined, problems=(*task.wrong_comments(), *examined.problems))
+
+
+def _examine(task: Task) -> Examined:
+    sieve = task.sieve()
     try:
-        outcome = task.fixed(lambda finding: True)
+        outcome = task.fixed(lambda finding: True, sieve)
     except SourceError as error:
-        return Examined(task, None, error)
+        return Examined(task, None, (error,))
     if outcome.unfit:
         reason = Reason(
             "file-not-editable",
@@ -113,9 +143,9 @@ def examine(task: Task) -> Examined:
             "change what stands there and run again, or repair it by hand",
         )
         unfit = {rule.code: reason for rule in task.rules}
-        return examine(replace(task, no_fix={**unfit, **task.no_fix}))
+        return _examine(replace(task, no_fix={**unfit, **task.no_fix}))
     if not outcome.bug:
-        return Examined(task, outcome)
+        return Examined(task, outcome, (), sieve.found, sieve.unchanged)
     problem = SourceError(
         task.source.path, None, f"internal error of a rule, please report it: {outcome.bug}"
     )
@@ -123,9 +153,9 @@ def examine(task: Task) -> Examined:
     guilty = codes[0].split(", ") if codes else []
     others = tuple(rule for rule in task.rules if rule.code not in guilty)
     if not others or len(others) == len(task.rules):
-        return Examined(task, None, problem)
-    rest = examine(replace(task, rules=others))
-    return Examined(rest.task, rest.outcome, problem)
+        return Examined(task, None, (problem,))
+    rest = _examine(replace(task, rules=others))
+    return replace(rest, problems=(problem, *rest.problems))
 
 
 _CODES = re.compile(r"[A-Z]+\d+(?:, [A-Z]+\d+)*")
@@ -165,4 +195,4 @@ def _alone(task: Task) -> Examined:
             return pool.submit(examine, task).result()
         except BrokenProcessPool:
             what = "makes the parser crash; exclude it, and please report it"
-            return Examined(task, None, SourceError(task.source.path, None, what))
+            return Examined(task, None, (SourceError(task.source.path, None, what),))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pallas_fix.verification import Verification
 
 _NO_VERIFY = Verdict(Level.UNVERIFIED, "--no-verify")
+_COMMENT = Verdict(Level.UNVERIFIED, "only a comment changes, so there is nothing to verify")
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,17 @@ def settle(
     task, source = examined.task, examined.task.source
 
     def verify(made: Outcome) -> Sequence[Verdict]:
-        if verification is None:
-            return [_NO_VERIFY] * len(made.applied)
+        code = [finding for finding in made.applied if not _only_comments(finding)]
         try:
-            return verification.verdicts(source, made.text, made.applied, rules)
+            if verification is None:
+                told = [_NO_VERIFY] * len(code)
+            else:
+                told = list(verification.verdicts(source, made.text, code, rules) if code else ())
         except Exception as error:
             what = f"internal error while verifying ({error}), left alone; --no-verify goes on"
             raise SourceError(source.path, None, what, traceback.format_exc()) from error
+        known = iter(told)
+        return [_COMMENT if _only_comments(finding) else next(known) for finding in made.applied]
 
     def wanted(finding: Finding, verdict: Verdict) -> bool:
         return may_write(finding, verdict, rules[finding.code].messages, unverified)
@@ -61,6 +66,10 @@ def settle(
     teller = _Teller(task, decision, verification, rules)
     problems = tuple(verification.problems(source)) if verification else ()
     return Settled(decision.outcome.text, teller.entries(), problems)
+
+
+def _only_comments(finding: Finding) -> bool:
+    return finding.fix is not None and finding.fix.only_comments
 
 
 def may_write(

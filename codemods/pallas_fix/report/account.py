@@ -131,7 +131,8 @@ class Account:
         return int(left or hazards or weak)
 
     def _too_weak(self, entry: Entry) -> bool:
-        if not self.verified or entry.verdict is None:
+        fix = entry.finding.fix
+        if not self.verified or entry.verdict is None or (fix and fix.only_comments):
             return False
         order = list(Level)
         return order.index(entry.verdict.level) > order.index(self.wanted)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from pallas_fix.edits import AddImport, Code, Fix, Span
+from pallas_fix.edits import AddImport, Code, Fix, SetComment, Span
+from pallas_fix.rewrite.comments import Comments
 from pallas_fix.rewrite.conflicts import Touched, choose
 from pallas_fix.rewrite.locate import Tree
 from pallas_fix.rewrite.surgeon import Surgeon, naming
@@ -38,7 +39,11 @@ def apply_fixes(text: str, fixes: Sequence[Fix]) -> Rewritten:
     """
     if not fixes:
         return Rewritten(text, (), ())
-    parsed = parse(text)
+    comments = Comments.of(text, fixes)
+    if all(fix.only_comments for fix in fixes):
+        every = tuple(range(len(fixes)))
+        return Rewritten(comments.placed(comments.marked, every), every, ())
+    parsed = parse(comments.marked)
     try:
         tree = Tree(parsed, (span for fix in fixes for span in _spans(fix)))
         touched = [_touched(number, fix, tree) for number, fix in enumerate(fixes)]
@@ -49,7 +54,7 @@ def apply_fixes(text: str, fixes: Sequence[Fix]) -> Rewritten:
         raise RewriteError("the code is nested too deeply for libcst") from None
     except (cst.CSTValidationError, cst.CSTLogicError) as error:
         raise RewriteError(f"the edits do not give a valid tree: {error}") from None
-    return Rewritten(made, tuple(applied), tuple(deferred))
+    return Rewritten(comments.placed(made, applied), tuple(applied), tuple(deferred))
 
 
 def _touched(number: int, fix: Fix, tree: Tree) -> Touched:
@@ -64,7 +69,7 @@ def _spans(fix: Fix) -> list[Span]:
     """All spans that the edits of a fix name."""
     found: list[Span] = []
     for edit in fix.edits:
-        if isinstance(edit, AddImport):
+        if isinstance(edit, AddImport | SetComment):
             continue
         for name in edit.__dataclass_fields__:
             value = getattr(edit, name)

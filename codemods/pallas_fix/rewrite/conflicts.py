@@ -23,6 +23,7 @@ from pallas_fix.edits import (
     RemoveStatement,
     RenameKeyword,
     Replace,
+    SetComment,
     SetKeyword,
     Span,
 )
@@ -65,6 +66,8 @@ class Touched:
         match edit:
             case AddImport():
                 pass
+            case SetComment(span):
+                self.writes.append(span)
             case Replace(span, code):
                 if tree.index_list(span) is None:
                     tree.expression(span)

@@ -25,6 +25,7 @@ from pallas_fix.edits import (
     RemoveStatement,
     RenameKeyword,
     Replace,
+    SetComment,
     SetKeyword,
     Span,
 )
@@ -84,7 +85,7 @@ class Surgeon(cst.CSTTransformer):
         for number, fix in fixes.items():
             edits: list[Edit] = []
             for edit in fix.edits:
-                if edit in edits:
+                if edit in edits or isinstance(edit, SetComment):
                     continue
                 edits.append(edit)
                 with naming(number, edit):
@@ -112,7 +113,7 @@ class Surgeon(cst.CSTTransformer):
         """The node at which an edit is made."""
         tree = self._tree
         match edit:
-            case AddImport():
+            case AddImport() | SetComment():
                 return tree.module
             case Replace(span):
                 indexes = tree.index_list(span)
