@@ -218,8 +218,10 @@ def test_a_new_hazard_refutes_and_an_old_one_or_a_note_does_not() -> None:
         (passed("run"), "IndexError", "tpu7x", Level.REFUTED),
         (BROKEN, "IndexError", "tpu7x", Level.COMPILED),
         (passed("run"), "Timeout", "tpu7x", Level.COMPILED),
-        (passed("run"), "Timeout", "h100", Level.REFUTED),
-        (BROKEN, "Timeout", "h100", Level.REFUTED),
+        (passed("run"), "Timeout", "h100", Level.COMPILED),
+        (passed("run"), "Deadlock", "h100", Level.REFUTED),
+        (BROKEN, "Deadlock", "h100", Level.REFUTED),
+        (BROKEN, "Deadlock", "tpu7x", Level.COMPILED),
     ],
 )
 def test_a_failed_run_refutes_only_what_ran_before_or_is_stuck(

@@ -81,7 +81,7 @@ def seen(verdict: Verdict) -> str:
         return str(verdict.level)
     [case] = verdict.cases
     failed = next((stage for stage in case.after.stages if stage.ok is False), None)
-    if failed is not None and failed.stage is Stage.RUN and failed.error == "Timeout":
+    if failed is not None and failed.stage is Stage.RUN and failed.error == "Deadlock":
         return "it does not end"
     if failed is not None:
         return f"{failed.stage}: {failed.error}"

@@ -29,7 +29,8 @@ class End:
     """The end of a worker's child.
 
     `code` is its return code, negative for a signal. `reason` is empty where it ended by itself,
-    else `wall` or `output` for the limit that ended it, or `stopped` where nobody waits any more.
+    else `wall` or `output` for the limit that ended it, `stuck` where it waited for nothing, or
+    `stopped` where nobody waits any more.
     `output` is the end of what it printed.
     """
 
@@ -68,6 +69,8 @@ def explain(end: End, limits: Limits) -> tuple[str, str]:
     """The name of the error of a job that did not end well, and one sentence."""
     if end.reason == "wall":
         return "Timeout", f"no end after {limits.wall} s, so the process was stopped"
+    if end.reason == "stuck":
+        return "Deadlock", "nothing moves any more: its threads wait for each other"
     if end.reason == "output":
         return "OutputLimit", f"it printed more than {limits.output >> 20} MB, so it was stopped"
     if end.reason == "stopped":

@@ -29,14 +29,20 @@ def says_nothing(result: CaseResult, failed: StageResult) -> bool:
     """True if a failed run does not speak against the fix.
 
     Who never ran has not lost anything, and an emulator is slow and hungry: only a GPU kernel that
-    does not end is known to be stuck.
+    whose threads all wait is known to be stuck.
     """
     if failed.stage is not Stage.RUN:
         return False
-    stuck = failed.error == "Timeout" and TARGETS[result.target].platform == "gpu"
-    if stuck:
+    if failed.error == "Deadlock" and TARGETS[result.target].platform == "gpu":
         return False
-    limited = failed.error in ("Timeout", "CpuLimit", "OutputLimit", "SIGKILL", "MemoryError")
+    limited = failed.error in (
+        "Deadlock",
+        "Timeout",
+        "CpuLimit",
+        "OutputLimit",
+        "SIGKILL",
+        "MemoryError",
+    )
     return limited or not passed(result.before.stages, Stage.RUN)
 
 

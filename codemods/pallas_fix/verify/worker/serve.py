@@ -18,7 +18,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from . import sandbox
+
 Job = dict[str, Any]
+
+STUCK = 20.0
+"""Seconds without any processor time after which a run is taken for a deadlock."""
 
 TAIL = 1 << 16
 """Bytes of the child's last output that are kept for the report."""
@@ -74,6 +79,27 @@ class _Lines:
         return lines[0] if lines else None
 
 
+class _Pulse:
+    """Whether a process still does something: one that waits for itself uses no processor time."""
+
+    def __init__(self, pid: int) -> None:
+        self._path = f"/proc/{pid}/stat"
+        self._used = 0
+        self._since = time.monotonic()
+
+    def stopped(self) -> bool:
+        """True if no processor time was used for `STUCK` seconds; False where nobody tells."""
+        try:
+            with open(self._path, encoding="ascii", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            return False
+        used = int(fields[11]) + int(fields[12])
+        if used > self._used + 1:
+            self._used, self._since = used, time.monotonic()
+        return time.monotonic() - self._since > STUCK
+
+
 class _Child:
     def __init__(self, task: Job, body: Callable[[int], None], answers: int) -> None:
         self.task = task
@@ -84,7 +110,7 @@ class _Child:
         output, output_end = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            _become(task["limits"], task["folder"], output_end)
+            _become(task, output_end)
             for descriptor in (answers, report, output, output_end):
                 os.close(descriptor)
             try:
@@ -95,6 +121,7 @@ class _Child:
             os.setpgid(self.pid, self.pid)
         os.close(report_end)
         os.close(output_end)
+        self.pulse = _Pulse(self.pid)
         self.reports = _Lines(report)
         self.output = output
 
@@ -118,6 +145,8 @@ class _Child:
             elif self.printed > self.task["limits"]["output"]:
                 reason = reason or "output"
             if status is None:
+                if self.task["mode"] == "run" and not reason and self.pulse.stopped():
+                    reason = "stuck"
                 if reason:
                     self._kill()
                 status = self._ended()
@@ -152,11 +181,18 @@ class _Child:
             os.killpg(self.pid, signal.SIGKILL)
 
 
-def _become(limits: dict[str, int], folder: str, output: int) -> None:
-    """Make this forked process a child of its own: group, limits, files, home."""
+def _become(task: Job, output: int) -> None:
+    """Make this forked process a child of its own: group, limits, files, home, no network.
+
+    On a device the runtime itself talks to its parts through sockets.
+    """
     os.setpgid(0, 0)
     _die_with_parent()
+    if task["mode"] != "device":
+        sandbox.forbid_network()
     import resource
+
+    limits, folder = task["limits"], task["folder"]
 
     for kind, limit in (
         (resource.RLIMIT_CORE, 0),
