@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,10 @@ from pallas_fix.pyproject import ConfigError, Project, find_project, nearest
 
 if TYPE_CHECKING:
     from pallas_fix.verify.cases import Case
+    from pallas_fix.verify.recorded import Recorded
+
+CASE_FILE = "pallas-fix-cases.toml"
+"""The file of recorded cases that is read without being named, at the root of a project."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,8 @@ class Config:
     any. `before_python` is the interpreter for the files before a fix, where it is another one.
     Empty `select` means every rule. `jax` is empty where nobody said what the code must run on.
     A path in `cases` is relative to `root`; a case without one is for the file that defines its
-    entry. `origins` says who set what (`select`, `targets`, `jax`, `python`, `loads`), where
-    somebody did.
+    entry. `recorded` has the cases of each file of recorded ones. `origins` says who set what
+    (`select`, `targets`, `jax`, `python`, `loads`), where somebody did.
     """
 
     root: Path
@@ -55,6 +59,7 @@ class Config:
     requires_jax: str = ""
     loads: str = "stored"
     cases: tuple[Case, ...] = field(default=())
+    recorded: tuple[tuple[Path, tuple[Recorded, ...]], ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def selects(self, code: str) -> bool:
@@ -165,7 +170,29 @@ def _checked(project: Project, known: tuple[str, ...]) -> Config:
         requires_jax=project.requires_jax,
         loads=project.loads or "stored",
         cases=tuple(_case(text, path, place("case"), root, root) for text, path in project.cases),
+        recorded=tuple(_case_files(project, place("case-files"))),
     )
+
+
+def _case_files(project: Project, place: str) -> Iterator[tuple[Path, tuple[Recorded, ...]]]:
+    """Yield each file of recorded cases, the one at the root and those named, with its cases."""
+    default = project.root / CASE_FILE
+    named = [project.root / name for name in project.case_files]
+    files = [default, *named] if os.path.isfile(default) else named
+    if not files:
+        return
+    from pallas_fix.verify.casefile import read_cases
+
+    for file in dict.fromkeys(files):
+        if not os.path.isfile(file):
+            raise ConfigError(f"{place}: there is no file {file}")
+        cases = read_cases(file)
+        for one in cases:
+            if one.case.path and not os.path.isfile(project.root / one.case.path):
+                raise ConfigError(
+                    f"{file}: case '{one.case}': there is no file {one.case.path}; record again"
+                )
+        yield file, cases
 
 
 def _codes(words: Iterable[str], known: tuple[str, ...], place: str) -> tuple[str, ...]:

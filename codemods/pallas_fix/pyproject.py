@@ -38,6 +38,7 @@ class Project:
     loads: str = ""
     cases: tuple[tuple[str, str], ...] = ()
     """The text of each case, and the file that holds its entry, relative to `root`."""
+    case_files: tuple[str, ...] = ()
 
 
 KEYS = (
@@ -50,6 +51,7 @@ KEYS = (
     "python",
     "loads",
     "case",
+    "case-files",
 )
 """The keys of `[tool.pallas-fix]`."""
 
@@ -68,7 +70,7 @@ def find_project(folder: Path) -> Project:
     for parent in (folder, *folder.parents):
         file = parent / "pyproject.toml"
         if os.path.isfile(file):
-            document = _toml(file)
+            document = read_toml(file)
             tool = document.get("tool")
             table = tool.get("pallas-fix") if isinstance(tool, dict) else None
             requires = _requires(document)
@@ -91,7 +93,8 @@ def _top(folder: Path) -> Path:
     return folder
 
 
-def _toml(file: Path) -> dict[str, Any]:
+def read_toml(file: Path) -> dict[str, Any]:
+    """What a TOML file says. Raises ConfigError."""
     import tomllib
 
     try:
@@ -143,6 +146,7 @@ class _Table:
             python=self._text("python"),
             loads=self._loads(),
             cases=self._cases(),
+            case_files=self._texts("case-files"),
         )
 
     def _loads(self) -> str:

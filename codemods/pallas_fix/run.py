@@ -26,6 +26,7 @@ from pallas_fix.versions import RELEASES
 if TYPE_CHECKING:
     from pallas_fix.pins import Wanted
     from pallas_fix.verification import Climber, Verification
+    from pallas_fix.verify.commands import Commands
 
 
 MOST_WORKERS = 8
@@ -40,7 +41,7 @@ class Request:
     is False with `--no-verify`. `cache` remembers what jobs answer. `device` takes nothing as
     verified that no device has run. `unverified` also writes plausible fixes that nothing could
     verify. `standard_input` comes in the place of `paths`, if given; it is never written to its
-    path.
+    path. `commands` are run on the project before and after.
     """
 
     projects: Projects
@@ -53,6 +54,7 @@ class Request:
     device: bool = False
     unverified: bool = False
     jobs: int = 1
+    commands: Sequence[str] = ()
 
 
 @dataclass
@@ -64,6 +66,7 @@ class Run:
     say: Callable[[str], None] = lambda text: None
     ladder: Callable[[], Climber] | None = None
     _ladders: dict[tuple[Path, Path | None], Climber] = field(default_factory=dict)
+    _commands: dict[Path, Commands | None] = field(default_factory=dict)
     _wanted: dict[Config, Wanted] = field(default_factory=dict)
     _files: list[FileAccount] = field(default_factory=list)
     _problems: list[SourceError] = field(default_factory=list)
@@ -72,8 +75,12 @@ class Run:
     _open: ExitStack = field(default_factory=ExitStack)
 
     def go(self) -> Account:
-        """Do all of it, one file after the other; each is written as soon as it is decided."""
+        """Do all of it, one file after the other; each is written as soon as it is decided.
+
+        Raises ConfigError for a command that cannot be run.
+        """
         with self._open:
+            self._commands_of(self.request.projects.main)
             tasks = self._tasks(list(self._sources()))
             for examined in examine_all(tasks, self.request.jobs):
                 self._problems += examined.problems
@@ -158,11 +165,15 @@ class Run:
         """Decide what is written of one file, write it, and give its account."""
         source = examined.task.source
         verification = self._verification if self.request.verify else None
+        if examined.outcome is not None and examined.outcome.applied:
+            self._run_first(source)
         try:
             settled = settle(examined, verification, self.request.unverified, self.rules)
         except SourceError as error:
             return FileAccount(source.path, source, source.text, problem=error)
         self._problems.extend(settled.problems)
+        if verification is not None and settled.text != source.text:
+            verification.decided(source, settled.text)
         done = FileAccount(source.path, source, settled.text, settled.entries)
         if done.changed and self.request.write and self.request.standard_input is None:
             try:
@@ -178,7 +189,29 @@ class Run:
         from pallas_fix.verification import Verification
 
         request = self.request
-        return Verification(request.projects.of, self._ladder, request.until, request.device)
+        return Verification(
+            request.projects.of, self._ladder, request.until, request.device, self._commands_of
+        )
+
+    def _commands_of(self, config: Config) -> Commands | None:
+        """The commands of the run, for a project; None where there are none."""
+        if not self.request.commands:
+            return None
+        if config.root not in self._commands:
+            from pallas_fix.verify.commands import commands_of
+
+            self._commands[config.root] = commands_of(
+                self.request.commands, config.root, config.python, config.targets, self.say
+            )
+        return self._commands[config.root]
+
+    def _run_first(self, source: Source) -> None:
+        """Run the commands on the project as it is, if they have not been yet."""
+        commands = self._commands_of(self.request.projects.of(source.path))
+        if commands is not None:
+            from pallas_fix.verify.commands import summary
+
+            self._notes |= dict.fromkeys(map(summary, commands.first()))
 
     def _ladder(self, config: Config) -> Climber:
         """The ladder under the interpreters that `config` names; those of each are started once."""

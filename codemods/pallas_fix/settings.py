@@ -60,6 +60,8 @@ def _settings(config: Config, file: Path | None, rules: Mapping[str, type[Rule]]
         yield f"ignore   {', '.join(codes)} in {', '.join(files.patterns)} (below {files.root})"
     for case in config.cases:
         yield f"case     {case}"
+    for recorded, cases in config.recorded:
+        yield f"cases    {len(cases)} recorded ones in {recorded}"
     if file and any(os.path.abspath(file) in exclude for exclude in config.excludes):
         yield "excluded it is only looked at because it is named"
 

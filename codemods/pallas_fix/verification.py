@@ -18,6 +18,8 @@ from pallas_fix.verify.verdict import CaseResult, Stage, Verdict
 
 if TYPE_CHECKING:
     from pallas_fix.facts import Facts
+    from pallas_fix.verify.commands import Commands
+    from pallas_fix.verify.recorded import Recorded
 
 
 class Climber(Protocol):
@@ -44,15 +46,18 @@ class Verification:
         ladder: Callable[[Config], Climber],
         until: Stage,
         device: bool = False,
+        commands: Callable[[Config], Commands | None] = lambda config: None,
     ) -> None:
         """`settings` gives those of a file; `ladder` the one to climb on with such settings.
 
-        With `device` nothing is verified that no device has run.
+        With `device` nothing is verified that no device has run. `commands` gives those to run in
+        the project of such settings.
         """
         self._settings = settings
         self._ladder = ladder
         self._until = until
         self._device = device
+        self._commands = commands
         self._results: list[CaseResult] = []
         self._unimportable: set[Path] = set()
         self._lacks_cases = False
@@ -70,6 +75,7 @@ class Verification:
         functions = {name for finding in applied if finding.fix for name in finding.fix.functions}
         units = [finding.fix.bound.unit for finding in applied if finding.fix and finding.fix.bound]
         bound = max(units, default=None)
+        said = self._said(source, after)
         results = self._climb(source, after, self.cases(source), bound)
         missed = functions.difference({MODULE}, *(result.after.entered for result in results))
         if missed:
@@ -79,10 +85,11 @@ class Verification:
         self._lacks_cases |= not results
         if results and not any(_imported(result) for result in results):
             self._unimportable.add(source.path)
+        self._results += said
         return tuple(
             judge(
                 finding.fix.functions if finding.fix else (),
-                results,
+                [*results, *said],
                 messages=rules[finding.code].messages,
                 device=self._device,
             )
@@ -93,15 +100,22 @@ class Verification:
         """False where no case of this file came as far as to import it."""
         return source.path not in self._unimportable
 
+    def decided(self, source: Source, text: str) -> None:
+        """From now on this file has that text, for the commands that run on others."""
+        commands, path = self._place(source)
+        if commands is not None:
+            commands.decided(path, source.encode(text))
+
     def cases(self, source: Source) -> list[Case]:
-        """The cases that somebody declared for this file."""
+        """The cases that somebody declared for this file, and some that were recorded."""
         declared = [case for _, case in declared_cases(source.text) if isinstance(case, Case)]
         given = [
             case
             for case in self._settings(source.path).cases
             if case.path is not None or _defines(source.text, case.entry)
         ]
-        return list(dict.fromkeys(self._located(source, case) for case in (*declared, *given)))
+        cases = (*declared, *given, *self._recorded(source))
+        return list(dict.fromkeys(self._located(source, case) for case in cases))
 
     def problems(self, source: Source) -> Iterator[SourceError]:
         """The declared cases of this file that do not parse."""
@@ -135,6 +149,40 @@ class Verification:
             return "no GPU or TPU found"
         targets = ", ".join(dict.fromkeys(result.target for result in self._results))
         return f"no device here ran what is compiled for {targets}"
+
+    def _said(self, source: Source, after: str) -> list[CaseResult]:
+        """What the commands say of the file with the text `after`."""
+        commands, path = self._place(source)
+        return commands.check(path, source.encode(after)) if commands is not None else []
+
+    def _place(self, source: Source) -> tuple[Commands | None, Path]:
+        """The commands that can speak of a file, and its path in what they copy."""
+        commands = self._commands(self._settings(source.path))
+        real = Path(os.path.realpath(source.path))
+        if commands is None or not real.is_relative_to(commands.base):
+            return None, real
+        return commands, real.relative_to(commands.base)
+
+    def _recorded(self, source: Source) -> list[Case]:
+        """Recorded cases that enter functions of this file: a few of each kernel."""
+        from pallas_fix.verify.recorded import chosen
+
+        root = self._settings(source.path).root
+        real = Path(os.path.realpath(source.path))
+        file = str(real.relative_to(root)) if real.is_relative_to(root) else str(real)
+        return chosen([one for one in self._known(source) if not one.files or file in one.files])
+
+    def _known(self, source: Source) -> Iterator[Recorded]:
+        """The recorded cases of the file's project: kept ones, and those of commands."""
+        from pallas_fix.verify.recorded import rebased
+
+        config = self._settings(source.path)
+        for _, recorded in config.recorded:
+            yield from recorded
+        commands, _ = self._place(source)
+        if commands is not None:
+            moved = (rebased(one, commands.base, config.root) for one in commands.recorded)
+            yield from filter(None, moved)
 
     def _climb(
         self, source: Source, after: str, cases: Sequence[Case], bound: float | None

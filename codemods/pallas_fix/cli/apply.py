@@ -18,6 +18,14 @@ from pallas_fix.cli.options import EXISTING, cores, options, where, which
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if anything is found.")
 @which
 @where
+@click.option(
+    "--run",
+    "commands",
+    multiple=True,
+    metavar="COMMAND",
+    help="Run 'pytest -q tests' on a copy of the project, before and after; verify with what it "
+    "launches.",
+)
 @click.option("--no-verify", is_flag=True, help="Verify nothing; write only certain fixes.")
 @click.option("--unverified", is_flag=True, help="Write plausible fixes that nothing verified too.")
 @click.option("--stdin-filename", type=EXISTING, metavar="PATH", help="What '-' is called.")
@@ -52,6 +60,8 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
         raise click.UsageError("'-' stands alone: name no other PATH.")
     if given["stdin_filename"] and not stdin:
         raise click.UsageError("--stdin-filename goes with '-' as the PATH.")
+    if given["commands"] and given["no_verify"]:
+        raise click.UsageError("--run and --no-verify exclude each other.")
     outputs = output.Outputs.parse(given["output"], stdout_taken=diff_only or (stdin and not check))
     places = [given["stdin_filename"] or Path("stdin.py")] if stdin else list(paths)
     rules = all_rules()
@@ -68,6 +78,7 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
         device=given["require"] is not None,
         unverified=given["unverified"],
         jobs=given["jobs"] or cores(),
+        commands=given["commands"],
     )
     with progress(not given["quiet"]) as say:
         run = Run(request, rules, say)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,11 @@ class Commands:
         self._first: list[Ran] | None = None
         self.missing = 0
         """How many files of the project are too large or too many to be copied."""
+
+    @property
+    def base(self) -> Path:
+        """The folder that is copied."""
+        return self._setup.origin
 
     @property
     def recorded(self) -> list[Recorded]:
@@ -88,6 +94,25 @@ class Commands:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def commands_of(
+    texts: Sequence[str],
+    root: Path,
+    python: Path,
+    targets: Sequence[str],
+    say: Callable[[str], None],
+    option: str = "--run",
+) -> Commands:
+    """Commands for the project at `root`, as they are meant in the current folder.
+
+    What is copied is the project, or the current folder if that holds it. Raises ConfigError.
+    """
+    commands = [Command.parse(text, python, option) for text in texts]
+    here = Path(os.path.realpath(os.curdir))
+    base = here if root.is_relative_to(here) else root
+    folder = here.relative_to(base) if here.is_relative_to(base) else Path()
+    return Commands(commands, Setup(python, base, folder, one_of_each(targets)), say)
+
+
 def targets_of(files: Iterator[Path]) -> tuple[Target, ...]:
     """The targets of a project whose user named none: at most one TPU and one GPU."""
     names: set[str] = set()
@@ -108,6 +133,20 @@ def one_of_each(names: Sequence[str]) -> tuple[Target, ...]:
 
 _PREFERRED = ("tpu7x", "v6e", "b200", "h100", "a100")
 """The targets that words ask for; the first of a platform is taken."""
+
+
+def summary(ran: Ran) -> str:
+    """One line on how a command ended, and what it launched."""
+    told = ran.told
+    kernels = (
+        f"{_count(told.launches, 'launch', 'launches')} of {_count(len(told.kernels), 'kernel')}"
+    )
+    ended = f"{ran.error} ({ran.said})" if ran.error else ran.said
+    return f"$ {ran.command}: {ended}; {kernels} recorded"
+
+
+def _count(number: int, word: str, words: str = "") -> str:
+    return f"{number} {word if number == 1 else words or f'{word}s'}"
 
 
 def _side(ran: Ran, path: Path) -> Side:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -112,6 +113,26 @@ def merged(found: Iterable[Recorded]) -> list[Recorded]:
         first = known.setdefault(key, one)
         known[key] = replace(first, files=tuple(sorted({*first.files, *one.files})))
     return [known[key] for key in sorted(known)]
+
+
+def rebased(one: Recorded, base: Path, root: Path) -> Recorded | None:
+    """A case with paths relative to `base` as one with paths relative to `root`.
+
+    None where its entry is not below `root`.
+    """
+    if base == root:
+        return one
+
+    def moved(path: str) -> str:
+        return os.path.relpath(base / path, root)
+
+    path = moved(one.case.path or "")
+    if path.startswith(os.pardir):
+        return None
+    file, colon, line = one.where.rpartition(":")
+    where = f"{moved(file)}{colon}{line}" if os.path.isfile(base / file) else one.where
+    files = tuple(sorted(map(moved, one.files)))
+    return replace(one, case=replace(one.case, path=path), where=where, files=files)
 
 
 def chosen(found: Sequence[Recorded], most: int = MOST_CASES) -> list[Case]:

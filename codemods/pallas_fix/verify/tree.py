@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,7 @@ def _entries(root: Path) -> Iterator[os.DirEntry[str]]:
         for entry in found:
             try:
                 folder = entry.is_dir()
-                if folder and (entry.name in _LEFT_OUT or _is_environment(entry.path)):
+                if folder and _stays_out(entry):
                     continue
                 if not folder and not entry.is_file():
                     continue
@@ -81,8 +82,11 @@ def _entries(root: Path) -> Iterator[os.DirEntry[str]]:
                 todo.append(entry.path)
 
 
-def _is_environment(folder: str) -> bool:
-    return os.path.lexists(os.path.join(folder, "pyvenv.cfg"))
+def _stays_out(folder: os.DirEntry[str]) -> bool:
+    """True for environments, caches, and copies like this one."""
+    own = os.path.join(os.path.realpath(tempfile.gettempdir()), "pallas-fix-")
+    environment = os.path.lexists(os.path.join(folder.path, "pyvenv.cfg"))
+    return folder.name in _LEFT_OUT or environment or folder.path.startswith(own)
 
 
 def _link(path: str, place: Path, root: Path) -> None:
