@@ -84,32 +84,37 @@ def _filter() -> bytes | None:
     """The program that is asked about each system call; None for an unknown machine.
 
     Sockets are for this machine only. `kill` may not mean every process of the user: a -1 that
-    a failed start has left behind must not end his session.
+    a failed start has left behind must not end the session.
     """
     known = _MACHINES.get(os.uname().machine) if sys.platform == "linux" else None
     if known is None or sys.maxsize < 1 << 32:
         return None
     architecture, open_socket, kill = known
+    unknown = _DENY | errno.ENOSYS
     lines = (
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, architecture),
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER),
-        (_AT_LEAST, 8, 0, _X32),
-        (_EQUAL, 7, 0, _IO_URING_SETUP),
-        (_EQUAL, 0, 3, kill),
+        (_AT_LEAST, 0, 1, _X32),
+        (_RETURN, 0, 0, unknown),
+        *_when(_IO_URING_SETUP, unknown),
+        (_EQUAL, 0, 4, kill),
         (_LOAD, 0, 0, _FIRST),
-        (_EQUAL, 6, 0, 0xFFFFFFFF),
+        *_when(0xFFFFFFFF, _DENY | errno.EPERM),
         (_RETURN, 0, 0, _ALLOW),
-        (_EQUAL, 0, 5, open_socket),
+        (_EQUAL, 1, 0, open_socket),
+        (_RETURN, 0, 0, _ALLOW),
         (_LOAD, 0, 0, _FIRST),
-        (_EQUAL, 3, 0, socket.AF_UNIX),
-        (_EQUAL, 2, 1, _NETLINK),
-        (_RETURN, 0, 0, _DENY | errno.ENOSYS),
+        *_when(socket.AF_UNIX, _ALLOW),
+        *_when(_NETLINK, _ALLOW),
         (_RETURN, 0, 0, _DENY | errno.EACCES),
-        (_RETURN, 0, 0, _ALLOW),
     )
     return b"".join(struct.pack("=HBBI", *line) for line in lines)
+
+
+def _when(value: int, answer: int) -> tuple[tuple[int, int, int, int], ...]:
+    return (_EQUAL, 0, 1, value), (_RETURN, 0, 0, answer)
 
 
 def _tried(program: bytes) -> bool:
