@@ -139,13 +139,14 @@ def summary(ran: Ran) -> str:
     """One line on how a command ended, and what it launched."""
     told = ran.told
     kernels = (
-        f"{_count(told.launches, 'launch', 'launches')} of {_count(len(told.kernels), 'kernel')}"
+        f"{count(told.launches, 'launch', 'launches')} of {count(len(told.kernels), 'kernel')}"
     )
     ended = f"{ran.error} ({ran.said})" if ran.error else ran.said
     return f"$ {ran.command}: {ended}; {kernels} recorded"
 
 
-def _count(number: int, word: str, words: str = "") -> str:
+def count(number: int, word: str, words: str = "") -> str:
+    """`1 case`, `2 cases`."""
     return f"{number} {word if number == 1 else words or f'{word}s'}"
 
 

@@ -98,6 +98,7 @@ def read_journal(path: Path, command: str) -> Told:
                 pending.pop(test, None)
             case {"event": "no more tests", "run": ended} if ended == run:
                 run = None
+    told.ran_on.sort(key=lambda place: "emulated" in place)  # what says more comes last
     told.hazards += hazards.values()
     if run is not None:
         told.unfinished = next(iter(pending), "")
