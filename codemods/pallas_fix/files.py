@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import tokenize
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,43 +108,68 @@ def write(source: Source, text: str) -> str:
     SourceError, and then the file is as it was: if it cannot be written, or if it is no longer
     what was read.
     """
-    import tempfile
-
     data = source.encode(text)
     target = os.path.realpath(source.path)
-    temporary = ""
-    try:
-        status = os.stat(target)
-        if not os.access(target, os.W_OK):
-            raise SourceError(source.path, None, "is read-only: not written")
-        handle, temporary = tempfile.mkstemp(
-            prefix=".pallas-fix-", suffix=".tmp", dir=os.path.dirname(target)
-        )
-        with open(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(OSError, AttributeError):
-            os.chown(temporary, status.st_uid, status.st_gid)
-        os.chmod(temporary, stat.S_IMODE(status.st_mode))
+
+    def check() -> None:
         if read_bytes(Path(target)) != source.data:
             raise SourceError(
                 source.path, None, "changed on disk while it was worked on: not written; run again"
             )
-        os.replace(temporary, target)
-        temporary = ""
-        _sync_folder(os.path.dirname(target))
+
+    try:
+        status = os.stat(target)
+        if not os.access(target, os.W_OK):
+            raise SourceError(source.path, None, "is read-only: not written")
+        put(Path(target), data, check)
     except OSError as error:
         raise SourceError(
             source.path, None, f"cannot be written: {_reason(error)}; the file is unchanged"
         ) from None
+    if status.st_nlink > 1:
+        return f"{status.st_nlink - 1} other hard link(s) to this file keep the old text"
+    return ""
+
+
+def put(path: Path, data: bytes, check: Callable[[], None] = lambda: None) -> None:
+    """Have a file with `data` at `path`, whole or not at all.
+
+    Mode and owner are those of the file that was there, if there was one, and a symbolic link
+    stays. Whatever `check` raises, right before the new file takes its place, leaves all as it
+    was. Raises OSError.
+    """
+    import tempfile
+
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    handle, temporary = tempfile.mkstemp(prefix=".pallas-fix-", suffix=".tmp", dir=folder)
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(target):
+            status = os.stat(target)
+            with suppress(OSError, AttributeError):
+                os.chown(temporary, status.st_uid, status.st_gid)
+            os.chmod(temporary, stat.S_IMODE(status.st_mode))
+        else:
+            os.chmod(temporary, 0o666 & ~_umask())
+        check()
+        os.replace(temporary, target)
+        temporary = ""
+        _sync_folder(folder)
     finally:
         if temporary:
             with suppress(OSError):
                 os.unlink(temporary)
-    if status.st_nlink > 1:
-        return f"{status.st_nlink - 1} other hard link(s) to this file keep the old text"
-    return ""
+
+
+def _umask() -> int:
+    """The bits of a mode that this process does not give to new files."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _encoding(path: Path, body: bytes, bom: bool) -> str:
