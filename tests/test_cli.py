@@ -444,9 +444,9 @@ class TestOthers:
 
 def test_an_internal_error_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
-        "import sys\nimport pallas_fix.config as c\n"
-        "def load(*a): raise RuntimeError('oh\\x1b[2J')\n"
-        "c.load = load\nfrom pallas_fix.cli import main\nmain(sys.argv[1:])"
+        "import sys\nimport pallas_fix.projects as p\n"
+        "def fail(*a): raise RuntimeError('oh\\x1b[2J')\n"
+        "p.Projects = fail\nfrom pallas_fix.cli import main\nmain(sys.argv[1:])"
     )
     for words, traceback in ((["config"], False), (["config", "-v"], True)):
         done = subprocess.run(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,19 +14,20 @@ from typing import TYPE_CHECKING
 from packaging.specifiers import SpecifierSet
 
 from pallas_fix.config import Config
-from pallas_fix.discover import discover
-from pallas_fix.examine import Examined, Task, candidate, examine_all, trigger_words
-from pallas_fix.files import Source, SourceError, read_bytes, write
+from pallas_fix.examine import Examined, examine_all
+from pallas_fix.files import Source, SourceError, write
 from pallas_fix.projects import Projects
-from pallas_fix.pyproject import ConfigError
 from pallas_fix.report.account import Account, Entry, FileAccount, State
-from pallas_fix.rules.base import Options, Reason, Rule
-from pallas_fix.settle import settle
+from pallas_fix.rules.base import Reason, Rule
+from pallas_fix.settle import Settled, settle
+from pallas_fix.tasks import Tasks
 from pallas_fix.verify.verdict import Level, Stage
 from pallas_fix.versions import RELEASES
 
 if TYPE_CHECKING:
-    from pallas_fix.pins import Wanted
+    from pallas_fix.baseline import Baseline
+    from pallas_fix.changes import Changes
+    from pallas_fix.sieve import Key
     from pallas_fix.verification import Climber, Verification
     from pallas_fix.verify.commands import Commands
 
@@ -41,7 +44,9 @@ class Request:
     is False with `--no-verify`. `cache` remembers what jobs answer. `device` takes nothing as
     verified that no device has run. `unverified` also writes plausible fixes that nothing could
     verify. `standard_input` comes in the place of `paths`, if given; it is never written to its
-    path. `commands` are run on the project before and after.
+    path. `commands` are run on the project before and after. Only findings on lines of `changes`
+    count, and only those that `baseline` does not know. With `add_ignore`, the reason, what is left
+    gets comments that ignore it.
     """
 
     projects: Projects
@@ -55,6 +60,9 @@ class Request:
     unverified: bool = False
     jobs: int = 1
     commands: Sequence[str] = ()
+    changes: Changes | None = None
+    baseline: Baseline | None = None
+    add_ignore: str | None = None
 
 
 @dataclass
@@ -67,11 +75,9 @@ class Run:
     ladder: Callable[[], Climber] | None = None
     _ladders: dict[tuple[Path, Path | None], Climber] = field(default_factory=dict)
     _commands: dict[Path, Commands | None] = field(default_factory=dict)
-    _wanted: dict[Config, Wanted] = field(default_factory=dict)
     _files: list[FileAccount] = field(default_factory=list)
     _problems: list[SourceError] = field(default_factory=list)
     _notes: dict[str, None] = field(default_factory=dict)
-    _looked_at: int = 0
     _open: ExitStack = field(default_factory=ExitStack)
 
     def go(self) -> Account:
@@ -81,85 +87,45 @@ class Run:
         """
         with self._open:
             self._commands_of(self.request.projects.main)
-            tasks = self._tasks(list(self._sources()))
+            given = self.request.standard_input
+            tasks = (
+                self._tasks.of_input(given) if given else self._tasks.of_paths(self.request.paths)
+            )
             for examined in examine_all(tasks, self.request.jobs):
-                self._problems += examined.problems
+                self._tasks.took(examined)
                 if not examined.empty:
                     self._files.append(self._finish(examined))
             return self.account()
 
+    def left(self) -> dict[str, Mapping[Key, int]]:
+        """All that is now found in the files that were looked at, by their real paths."""
+        found = dict(self._tasks.found)
+        if self.request.write:
+            for file in self._files:
+                if file.changed:
+                    real = os.path.realpath(file.path)
+                    found[real] = self._tasks.found_in(file.path, file.source.encode(file.after))
+        return found
+
+    @cached_property
+    def _tasks(self) -> Tasks:
+        request = self.request
+        return Tasks(request.projects, self.rules, request.changes, request.baseline)
+
     def account(self) -> Account:
         """What was found and done so far."""
+        problems = [*self._tasks.problems, *self._problems]
         return Account(
             tuple(self._files),
-            tuple(sorted(self._problems, key=lambda problem: problem.path.parts)),
-            self._looked_at,
+            tuple(sorted(problems, key=lambda problem: problem.path.parts)),
+            self._tasks.looked_at,
             written=self.request.write,
             verified=self.request.verify,
             hardware=self._hardware(),
-            notes=tuple(self._notes),
+            notes=(*self._notes, *self._tasks.notes()),
             wanted=_LEVELS.get(self.request.until, Level.COMPILED),
-            jax=" and ".join(dict.fromkeys(map(str, self._wanted.values()))),
+            jax=" and ".join(dict.fromkeys(map(str, self._tasks.wanted.values()))),
         )
-
-    def _sources(self) -> Iterator[Source]:
-        """The files with a trigger word of any rule."""
-        words = trigger_words(self.rules.values())
-        given = self.request.standard_input
-        if given is not None:
-            self._looked_at += 1
-            items = iter([candidate(given.path, lambda path: given.data, words)])
-        else:
-            items = self._read(words)
-        for item in items:
-            if isinstance(item, SourceError):
-                self._problems.append(item)
-            elif item is not None:
-                yield item
-
-    def _read(self, words: Sequence[bytes]) -> Iterator[Source | SourceError | None]:
-        for path in discover(self.request.paths, self.request.projects.excludes):
-            if isinstance(path, SourceError):
-                yield path
-            else:
-                self._looked_at += 1
-                yield candidate(path, read_bytes, words)
-
-    def _wanted_by(self, config: Config) -> Wanted:
-        if config not in self._wanted:
-            from pallas_fix.pins import wanted_jax
-
-            origin = config.origins.get("jax", "")
-            self._wanted[config] = wanted_jax(config.jax, config.root, config.python, origin)
-        return self._wanted[config]
-
-    def _tasks(self, sources: Sequence[Source]) -> list[Task]:
-        """The sources with the rules for them; one whose settings cannot be followed is none."""
-        tasks = []
-        for source in sources:
-            try:
-                tasks.append(self._task(source, self.request.projects.of(source.path)))
-            except ConfigError as error:
-                self._problems.append(SourceError(source.path, None, f"left alone: {error}"))
-        return tasks
-
-    def _task(self, source: Source, config: Config) -> Task:
-        """The source with the rules for it: selected, not ignored there, and of that jax."""
-        wanted = self._wanted_by(config)
-        asked = {
-            code: rule
-            for code, rule in self.rules.items()
-            if config.selects(code)
-            and not config.ignores(source.path, code)
-            and any(version in rule.applies for version in wanted.versions)
-        }
-        no_fix = {
-            code: _needs_newer(rule, wanted)
-            for code, rule in asked.items()
-            if wanted.closed and any(version not in rule.applies for version in wanted.versions)
-        }
-        options = Options(loads=config.loads, targets=config.targets)
-        return Task(source, tuple(asked.values()), options, no_fix)
 
     def _finish(self, examined: Examined) -> FileAccount:
         """Decide what is written of one file, write it, and give its account."""
@@ -172,15 +138,21 @@ class Run:
         except SourceError as error:
             return FileAccount(source.path, source, source.text, problem=error)
         self._problems.extend(settled.problems)
+        notes: tuple[str, ...] = ()
+        if self.request.add_ignore is not None:
+            try:
+                settled, notes = _ignoring(source, settled, self.request.add_ignore)
+            except SourceError as error:
+                return FileAccount(source.path, source, source.text, problem=error)
         if verification is not None and settled.text != source.text:
             verification.decided(source, settled.text)
-        done = FileAccount(source.path, source, settled.text, settled.entries)
+        done = FileAccount(source.path, source, settled.text, settled.entries, notes)
         if done.changed and self.request.write and self.request.standard_input is None:
             try:
                 note = write(source, settled.text)
             except SourceError as error:
                 return _unwritten(done, error)
-            done = replace(done, notes=(note,) if note else ())
+            done = replace(done, notes=(*notes, note) if note else notes)
         self._note_minimum(source.path, settled.entries)
         return done
 
@@ -254,13 +226,25 @@ class Run:
             self._notes[note] = None
 
 
-def _needs_newer(rule: type[Rule], wanted: Wanted) -> Reason:
-    return Reason(
-        "needs-newer-jax",
-        f"the new form needs jax {rule.applies}, and the code must run on {wanted} "
-        f"({wanted.origin})",
-        f"raise the lowest version to {rule.applies.low}, or pass --jax '{rule.applies}'",
-    )
+def _ignoring(source: Source, settled: Settled, reason: str) -> tuple[Settled, tuple[str, ...]]:
+    """What is settled, with comments that ignore what is left, and a note that says so.
+
+    Raises SourceError where such a comment has no place.
+    """
+    from pallas_fix.ignoring import Misplaced, with_ignores
+
+    left = [entry.finding for entry in settled.entries if entry.state is not State.FIXED]
+    if not left:
+        return settled, ()
+    try:
+        text = with_ignores(settled.text, left, reason)
+    except Misplaced as error:
+        raise SourceError(source.path, None, f"no ignores are added: {error}") from None
+    source.encode(text)
+    fixed = tuple(entry for entry in settled.entries if entry.state is State.FIXED)
+    counts = Counter(finding.code for finding in left)
+    told = ", ".join(f"{code} ({count})" for code, count in sorted(counts.items()))
+    return replace(settled, text=text, entries=fixed), (f"ignored from now on: {told}",)
 
 
 def _unwritten(file: FileAccount, error: SourceError) -> FileAccount:

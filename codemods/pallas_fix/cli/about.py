@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from pallas_fix.cli.options import EXISTING, options, where, which
+from pallas_fix.cli.options import EXISTING, codes, completing, options, where, which
 
 
 @click.command()
-@click.argument("what", metavar="CODE|MESSAGE|-")
+@click.argument("what", metavar="CODE|MESSAGE|-", shell_complete=completing(codes))
 def explain(what: str) -> int:
     """Say what a rule or an error message means, and what to do about it.
 

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pallas_fix.cli.options import EXISTING, cores, options, where, which
+from pallas_fix.cli.options import (
+    EXISTING,
+    check_counting,
+    cores,
+    counting,
+    options,
+    output,
+    where,
+    which,
+)
+
+if TYPE_CHECKING:
+    from pallas_fix.baseline import Baseline
+    from pallas_fix.changes import Changes
+    from pallas_fix.report.account import Account
+    from pallas_fix.sieve import Key
 
 
 @click.command()
@@ -17,6 +33,7 @@ from pallas_fix.cli.options import EXISTING, cores, options, where, which
 @click.option("--diff", "diff_only", is_flag=True, help="Write nothing; print what would change.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if anything is found.")
 @which
+@counting
 @where
 @click.option(
     "--run",
@@ -29,9 +46,8 @@ from pallas_fix.cli.options import EXISTING, cores, options, where, which
 @click.option("--no-verify", is_flag=True, help="Verify nothing; write only certain fixes.")
 @click.option("--unverified", is_flag=True, help="Write plausible fixes that nothing verified too.")
 @click.option("--stdin-filename", type=EXISTING, metavar="PATH", help="What '-' is called.")
-@click.option(
-    "--output", multiple=True, metavar="FORMAT[=FILE]", help="text (stderr) or json (stdout)."
-)
+@output
+@click.option("--statistics", is_flag=True, help="Count by rule and outcome; show no finding.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. Default: the cores.")
 @click.option("-q", "--quiet", count=True, help="Say only what is left to do; -qq: nothing.")
 def apply(paths: tuple[Path, ...], **given: Any) -> int:
@@ -45,7 +61,7 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
     """
     from pallas_fix.files import Source
     from pallas_fix.projects import Projects
-    from pallas_fix.report import output
+    from pallas_fix.report.output import Outputs, diff, result
     from pallas_fix.report.terminal import colour, progress, width
     from pallas_fix.report.text import Look
     from pallas_fix.rules import all_rules
@@ -62,7 +78,8 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
         raise click.UsageError("--stdin-filename goes with '-' as the PATH.")
     if given["commands"] and given["no_verify"]:
         raise click.UsageError("--run and --no-verify exclude each other.")
-    outputs = output.Outputs.parse(given["output"], stdout_taken=diff_only or (stdin and not check))
+    check_counting(given, stdin=stdin)
+    outputs = Outputs.parse(given["output"], stdout_taken=diff_only or (stdin and not check))
     places = [given["stdin_filename"] or Path("stdin.py")] if stdin else list(paths)
     rules = all_rules()
     projects = Projects(places, options(given), rules)
@@ -79,6 +96,9 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
         unverified=given["unverified"],
         jobs=given["jobs"] or cores(),
         commands=given["commands"],
+        changes=_changes(given),
+        baseline=_baseline(given),
+        add_ignore=(given["reason"] or "") if given["add_ignore"] else None,
     )
     with progress(not given["quiet"]) as say:
         run = Run(request, rules, say)
@@ -86,13 +106,42 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
             account = run.go()
         except KeyboardInterrupt:
             account = replace(run.account(), interrupted=True)
+    if given["write_baseline"] and not account.interrupted:
+        account = _recorded(account, given["write_baseline"], run.left())
     if diff_only:
-        for part in output.diff(account):
+        for part in diff(account):
             click.echo(part, nl=False)
     elif stdin and not check:
-        click.echo(output.result(account, data), nl=False)
+        click.echo(result(account, data), nl=False)
     verbosity = int(given["verbose"]) - given["quiet"]
-    outputs.write(account, Look(colour(), width(), verbosity), given["quiet"] > 1)
+    outputs.write(
+        account, Look(colour(), width(), verbosity, given["statistics"]), given["quiet"] > 1
+    )
     if account.interrupted:
         click.echo("interrupted: no file is half written; the rest was not looked at", err=True)
     return account.status
+
+
+def _changes(given: dict[str, Any]) -> Changes | None:
+    if given["since"] is None and not given["staged"]:
+        return None
+    from pallas_fix.changes import Changes
+
+    return Changes(given["since"])
+
+
+def _baseline(given: dict[str, Any]) -> Baseline | None:
+    if given["baseline"] is None:
+        return None
+    from pallas_fix.baseline import Baseline
+
+    return Baseline.read(given["baseline"])
+
+
+def _recorded(account: Account, file: Path, left: Mapping[str, Mapping[Key, int]]) -> Account:
+    """The account after all that is left was written to a baseline."""
+    from pallas_fix.baseline import write_baseline
+
+    count = write_baseline(file, left)
+    note = f"{file} knows {count} finding{'' if count == 1 else 's'} from now on"
+    return replace(account, recorded=True, notes=(*account.notes, note))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from pallas_fix.config import Options
 
 STAGES = ("import", "trace", "lower", "compile", "run", "device")
@@ -17,6 +19,49 @@ STAGES = ("import", "trace", "lower", "compile", "run", "device")
 
 EXISTING = click.Path(path_type=Path, readable=False)
 """A path; one that cannot be read is told of with the others, and does not end the run."""
+
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem | str]"]
+
+
+def completing(words: Callable[[], Iterable[str]]) -> Complete:
+    """What a shell offers for a value that is some of the words, separated by commas."""
+
+    def complete(
+        context: click.Context, parameter: click.Parameter, typed: str
+    ) -> list[CompletionItem | str]:
+        *before, last = typed.split(",")
+        start = "".join(f"{word}," for word in before)
+        return [f"{start}{word}" for word in words() if word.startswith(last)]
+
+    return complete
+
+
+def codes() -> list[str]:
+    """The codes of the rules, and their prefixes."""
+    from pallas_fix.rules import all_rules
+
+    return [*dict.fromkeys(code.rstrip("0123456789") for code in all_rules()), *all_rules()]
+
+
+def _targets() -> Iterable[str]:
+    from pallas_fix.targets import TARGETS
+
+    return TARGETS
+
+
+def _releases() -> Iterable[str]:
+    from pallas_fix.versions import RELEASES
+
+    return map(str, reversed(RELEASES))
+
+
+def _formats() -> Iterable[str]:
+    from pallas_fix.report.output import FORMATS
+
+    return FORMATS
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -29,7 +74,13 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 where = together(
-    click.option("--target", multiple=True, metavar="NAME", help="Chip: tpu7x, v6e, h100, ..."),
+    click.option(
+        "--target",
+        multiple=True,
+        metavar="NAME",
+        help="Chip: tpu7x, v6e, h100, ...",
+        shell_complete=completing(_targets),
+    ),
     click.option(
         "--until",
         type=click.Choice(STAGES),
@@ -56,8 +107,20 @@ where = together(
 )
 
 which = together(
-    click.option("--select", multiple=True, metavar="CODES", help="Only these: TPU, GPU001, ..."),
-    click.option("--ignore", multiple=True, metavar="CODES", help="Not these."),
+    click.option(
+        "--select",
+        multiple=True,
+        metavar="CODES",
+        help="Only these: TPU, GPU001, ...",
+        shell_complete=completing(codes),
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        metavar="CODES",
+        help="Not these.",
+        shell_complete=completing(codes),
+    ),
     click.option(
         "--exclude", multiple=True, metavar="PATTERN", help="Not these files (.gitignore syntax)."
     ),
@@ -67,6 +130,7 @@ which = together(
         metavar="VERSION",
         help="What the code must run on: 0.12.0.1, or '>=0.9,<0.12'. Default: the locked jax, "
         "else that of --python.",
+        shell_complete=completing(_releases),
     ),
     click.option(
         "--case",
@@ -75,6 +139,53 @@ which = together(
         help="Verify with this too: '[path.py:]matmul(bf16[64,256], bf16[256,256])'.",
     ),
 )
+
+
+counting = together(
+    click.option(
+        "--since",
+        metavar="REV",
+        help="Only what changed since the merge base of REV and HEAD, and what is not committed.",
+    ),
+    click.option("--staged", is_flag=True, help="Only what is staged for the next commit."),
+    click.option("--baseline", type=FILE, metavar="FILE", help="Only what is not known to FILE."),
+    click.option(
+        "--write-baseline",
+        type=FILE,
+        metavar="FILE",
+        help="Have FILE know all that is left, and exit with 0.",
+    ),
+    click.option("--add-ignore", is_flag=True, help="Write comments that ignore all that is left."),
+    click.option("--reason", metavar="TEXT", help="The reason in these comments."),
+)
+"""What of all that is found counts."""
+
+output = click.option(
+    "--output",
+    multiple=True,
+    metavar="FORMAT[=FILE]",
+    help="text (stderr) or json (stdout).",
+    shell_complete=completing(_formats),
+)
+
+
+def check_counting(given: dict[str, Any], *, stdin: bool) -> None:
+    """Raise UsageError where options of `counting` do not go together."""
+    if given["since"] is not None and given["staged"]:
+        raise click.UsageError("--since and --staged exclude each other.")
+    if given["write_baseline"] and (given["since"] is not None or given["staged"]):
+        raise click.UsageError("--write-baseline writes all that is found: leave --since out.")
+    if given["write_baseline"] and stdin:
+        raise click.UsageError("--write-baseline looks at files, not at '-'.")
+    if given["add_ignore"] and given["check"]:
+        raise click.UsageError("--add-ignore writes, and --check does not: use --diff.")
+    if given["reason"] is not None:
+        from pallas_fix.ignoring import is_reason
+
+        if not given["add_ignore"]:
+            raise click.UsageError("--reason goes with --add-ignore.")
+        if not is_reason(given["reason"]):
+            raise click.UsageError("--reason is one line of text, without a comment of its own.")
 
 
 def options(given: dict[str, Any]) -> Options:

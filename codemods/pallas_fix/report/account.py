@@ -93,7 +93,7 @@ class Account:
     `looked_at` counts files. `written` tells a run that writes from one that only says what it
     would write. `verified` is False with `--no-verify`. `hardware` is the sentence about where
     kernels ran. `notes` are about the run, not about one file. `interrupted` tells a run that did
-    not come to its end.
+    not come to its end, `recorded` one after which a baseline knows all that is left.
     """
 
     files: tuple[FileAccount, ...]
@@ -106,6 +106,7 @@ class Account:
     wanted: Level = Level.COMPILED
     jax: str = ""
     interrupted: bool = False
+    recorded: bool = False
     entries: tuple[Entry, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,6 +124,8 @@ class Account:
             return 130
         if self.problems or any(file.problem for file in self.files):
             return 2
+        if self.recorded:
+            return 0
         left = bool(self.of(State.SHOWN, State.NOT_FIXED)) or (
             not self.written and any(file.changed for file in self.files)
         )

@@ -9,6 +9,8 @@ Keys of version 1; a later version may add keys, and a key that changes its mean
     looked_at   number of files
     hardware    where kernels ran, as a sentence
     notes       sentences about the run
+    statistics  how many findings there are, the largest count first: {code, name, state, detail,
+                count}; detail is the level of a fix, or the code of the reason why there is none
     problems    what could not be read, parsed or written: {path, line or null, message}
     files       those with findings or changes:
       path      as it was found
@@ -41,6 +43,7 @@ from typing import Any
 
 from pallas_fix import __version__
 from pallas_fix.files import SourceError
+from pallas_fix.report import statistics
 from pallas_fix.report.account import Account, Entry, FileAccount
 from pallas_fix.report.cases import document as case_document
 from pallas_fix.verify.verdict import CaseResult
@@ -60,6 +63,7 @@ def document(account: Account) -> str:
         "looked_at": account.looked_at,
         "hardware": account.hardware,
         "notes": account.notes,
+        "statistics": statistics.document(account),
         "problems": [_problem(problem) for problem in problems],
         "files": [_file(file, account.written) for file in files],
     }

@@ -13,6 +13,7 @@ from pallas_fix.files import SourceError
 from pallas_fix.report.account import Account, Entry, FileAccount, State
 from pallas_fix.report.cases import hazard_line, lines
 from pallas_fix.report.printable import printable
+from pallas_fix.report.statistics import table
 
 _HUNK_COLOURS = {"-": "red", "+": "green", "@": "cyan"}
 
@@ -22,12 +23,14 @@ class Look:
     """How the account is to look.
 
     `width` is that of the terminal, None where lines are not to be broken. `verbosity` is -1
-    (what is left to do, and the summary), 0, or 1 (every stage).
+    (what is left to do, and the summary), 0, or 1 (every stage). With `statistics` findings are
+    counted, and not shown.
     """
 
     colour: bool = False
     width: int | None = None
     verbosity: int = 0
+    statistics: bool = False
 
 
 def text(account: Account, look: Look) -> Iterator[str]:
@@ -37,6 +40,8 @@ def text(account: Account, look: Look) -> Iterator[str]:
         yield from writer.problem(problem)
     for file in account.files:
         yield from writer.file(file)
+    if look.statistics:
+        yield from table(account)
     yield from writer.summary()
 
 
@@ -56,7 +61,7 @@ class _Writer:
     def file(self, file: FileAccount) -> Iterator[str]:
         if file.problem:
             yield from self.problem(file.problem)
-        for entry in file.located(self.account.written):
+        for entry in () if self.look.statistics else file.located(self.account.written):
             done = entry.state is State.FIXED and self.account.written
             if not done or self.look.verbosity >= 0:
                 yield from self.entry(file, entry)
@@ -64,7 +69,9 @@ class _Writer:
             if hazard.serious or self.look.verbosity >= 0:
                 yield from self._wrapped("", hazard_line(hazard))
         for note in file.notes:
-            yield from self._wrapped(f"{self._styled(str(file.path), bold=True)}: note: ", note)
+            yield from self._wrapped(
+                f"{self._styled(printable(str(file.path)), bold=True)}: note: ", note
+            )
 
     def entry(self, file: FileAccount, entry: Entry) -> Iterator[str]:
         finding = entry.finding
@@ -133,7 +140,7 @@ class _Writer:
         elif not fixed and not left and not account.interrupted:
             what = "what could be read" if problems else _count(account.looked_at, "file")
             yield f"nothing found in {what}"
-        yield from account.notes
+        yield from map(printable, account.notes)
         if account.jax and self.look.verbosity > 0:
             yield f"for {account.jax}"
         yield account.hardware
