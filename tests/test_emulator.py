@@ -9,6 +9,8 @@ import pytest
 from emulated import Emulator, assert_close, emulator
 from mxu_kernels import ADDRESS, APIS, GRIDS, LOOPS, REF, STRAIGHT, run
 
+pytestmark = pytest.mark.compile
+
 
 @pytest.fixture(scope="module")
 def tpu() -> Iterator[Emulator]:

@@ -11,6 +11,8 @@ import pytest
 from emulated import Emulator, emulator, line_of
 from mxu_kernels import ADDRESS, PRELUDE, run
 
+pytestmark = pytest.mark.compile
+
 
 @pytest.fixture(scope="module")
 def tpu() -> Iterator[Emulator]:

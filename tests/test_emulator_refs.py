@@ -11,6 +11,8 @@ import pytest
 from emulated import Emulator, assert_close, emulator
 from mxu_kernels import PRELUDE, REF, run
 
+pytestmark = pytest.mark.compile
+
 
 @pytest.fixture(scope="module")
 def tpu() -> Iterator[Emulator]:

@@ -12,6 +12,8 @@ import pytest
 from emulated import Emulator, emulator
 from mxu_kernels import ADDRESS, PRELUDE, REF
 
+pytestmark = pytest.mark.compile
+
 
 @pytest.fixture(scope="module")
 def tpu() -> Iterator[Emulator]:
