@@ -25,8 +25,17 @@ from pallas_fix.cli.options import EXISTING, cores, options, output, where
 def verify(cases: tuple[str, ...], compare: Path | None, **given: Any) -> int:
     """Take each CASE up the ladder: import, trace, lower, compile, run, device.
 
-    CASE is 'path.py:matmul(bf16[64,256], bf16[256,256]) @ tpu7x', with the file of the entry. It
-    runs on the CPU, emulated or interpreted, and on a chip where there is one.
+    CASE is 'path.py:matmul(bf16[64,256], bf16[256,256]) @ tpu7x', with the file of the entry.
+
+    \b
+    import    the file loads
+    trace     names, signatures, shapes and dtypes fit this jax
+    lower     block specs and memory spaces are accepted
+    compile   the real compiler makes machine code for the chip; that is no proof of numbers
+    run       numbers, on the CPU: an emulated MXU, or jax's interpreters
+    device    numbers, on the chip where jax sees one
+
+    docs/proof.md says more of what each shows, and what it does not.
 
     Exit status: 0 every stage was passed; with --compare: the numbers are equal, bit for bit. 1 a
     stage failed, or there is a hazard; with --compare: the numbers differ, the other file fails,
