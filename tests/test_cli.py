@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import signal
 import subprocess
@@ -12,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from console import Console
 from pallas_fix import verify_case
-from pallas_fix.cli import main
 from pallas_fix.rules import all_rules
 from pallas_fix.verify.verdict import CaseResult, Side, Stage, StageResult
 
@@ -32,35 +31,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("NO_COLOR", "FORCE_COLOR", "VIRTUAL_ENV"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
-
-
-class Console:
-    """Runs the command line in this process."""
-
-    def __init__(self, capture: pytest.CaptureFixture[bytes], patch: pytest.MonkeyPatch) -> None:
-        self._capture = capture
-        self._patch = patch
-
-    def call(self, *words: str, given: bytes = b"") -> tuple[int, bytes, str]:
-        """Exit status, stdout, stderr."""
-        self._patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-        self._capture.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main(words)
-        out, error = self._capture.readouterr()
-        assert b"Traceback" not in error
-        assert isinstance(end.value.code, int)
-        return end.value.code, out, error.decode()
-
-    def apply(self, *words: str, given: bytes = b"") -> tuple[int, bytes, str]:
-        return self.call("apply", "--no-verify", *words, given=given)
-
-    def fixed(self, data: bytes) -> bytes:
-        """What `apply` makes of a file with these bytes."""
-        status, out, error = self.apply("-", given=data)
-        assert status == 0, error
-        assert out != data
-        return out
 
 
 @pytest.fixture

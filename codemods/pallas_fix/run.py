@@ -124,6 +124,7 @@ class Run:
             hardware=self._hardware(),
             notes=(*self._notes, *self._tasks.notes()),
             wanted=_LEVELS.get(self.request.until, Level.COMPILED),
+            left_alone=self._tasks.left_alone,
             jax=" and ".join(dict.fromkeys(map(str, self._tasks.wanted.values()))),
         )
 

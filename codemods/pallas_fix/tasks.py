@@ -68,6 +68,11 @@ class Tasks:
             count for key, count in examined.found.items() if count <= task.known.get(key, 0)
         )
 
+    @property
+    def left_alone(self) -> int:
+        """How many findings do not count."""
+        return self._unchanged + self._known
+
     def found_in(self, path: Path, data: bytes) -> Mapping[Key, int]:
         """What would be found in the file at `path` if it held `data`."""
         task = self._task(Source(path, data))

@@ -93,7 +93,8 @@ class Account:
     `looked_at` counts files. `written` tells a run that writes from one that only says what it
     would write. `verified` is False with `--no-verify`. `hardware` is the sentence about where
     kernels ran. `notes` are about the run, not about one file. `interrupted` tells a run that did
-    not come to its end, `recorded` one after which a baseline knows all that is left.
+    not come to its end, `recorded` one after which a baseline knows all that is left. `left_alone`
+    counts findings that are not on changed lines, or that a baseline knows.
     """
 
     files: tuple[FileAccount, ...]
@@ -107,6 +108,7 @@ class Account:
     jax: str = ""
     interrupted: bool = False
     recorded: bool = False
+    left_alone: int = 0
     entries: tuple[Entry, ...] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -139,7 +139,7 @@ class _Writer:
             yield "there is no Python file to look at"
         elif not fixed and not left and not account.interrupted:
             what = "what could be read" if problems else _count(account.looked_at, "file")
-            yield f"nothing found in {what}"
+            yield f"nothing {'else ' if account.left_alone else ''}found in {what}"
         yield from map(printable, account.notes)
         if account.jax and self.look.verbosity > 0:
             yield f"for {account.jax}"
