@@ -40,6 +40,8 @@ def says_nothing(result: CaseResult, failed: StageResult) -> bool:
         "Timeout",
         "CpuLimit",
         "OutputLimit",
+        "ProcessLimit",
+        "DiskLimit",
         "SIGKILL",
         "MemoryError",
     )

@@ -73,7 +73,8 @@ class Worker:
         self._log = folder / "log"
         self._python = python
         self._ready = False
-        command = [str(python), "-P", str(START), json.dumps(asdict(target))]
+        where = "device" if device else "cpu"
+        command = [str(python), "-P", str(START), json.dumps(asdict(target)), where]
         try:
             with self._log.open("wb") as log:
                 self._process = subprocess.Popen(
@@ -134,7 +135,7 @@ class Worker:
                     told = True
                 case "exit":
                     end = End(event["code"], event["reason"], event["output"])
-                    finish(outcome.stages, begun, end, limits)
+                    finish(outcome.stages, begun, end, limits, job["root"])
                     asked = all(stage.ok is not None for stage in outcome.stages)
                     outcome.repeatable = told and asked and not end.code and not end.reason
                     return outcome

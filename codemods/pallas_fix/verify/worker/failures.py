@@ -9,6 +9,7 @@ from traceback import walk_tb
 
 MOST_LINES = 6
 MOST_CHARACTERS = 1200
+MOST_READ = 1 << 20
 
 _INTERNALS = ("The MLIR operation involved", "at location:", "Please report a bug", "=== Source")
 """Beginnings of the lines after which compilers speak of themselves."""
@@ -51,8 +52,8 @@ def _text(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "the memory limit of the worker is used up"
     try:
-        return str(error)
-    except Exception:
+        return str(error)[:MOST_READ]
+    except BaseException:
         return "the message of this error cannot be printed"
 
 

@@ -23,7 +23,7 @@ def main() -> None:
     package = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = package
     spec.loader.exec_module(package)
-    importlib.import_module("_pallas_fix_worker.serve").serve(sys.argv[1])
+    importlib.import_module("_pallas_fix_worker.serve").serve(*sys.argv[1:])
     os._exit(0)  # there is nothing to save, and jax takes its time to leave
 
 
