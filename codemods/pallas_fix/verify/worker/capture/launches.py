@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 import threading
@@ -184,8 +185,7 @@ class Launches:
         while isinstance(body, Sequence) and body:
             body = body[0]
         for _ in range(32):
-            inner = body.func if isinstance(body, functools.partial) else None
-            inner = inner or getattr(body, "__wrapped__", None)
+            inner = _inner(body)
             if inner is None:
                 break
             body = inner
@@ -195,6 +195,20 @@ class Launches:
             return name, ""
         file = self._functions.file(code) or _in_library(code.co_filename)
         return name, f"{file}:{code.co_firstlineno}"
+
+
+def _inner(body: Any) -> Any:
+    """What a body wraps, if it does: by itself, or as `pl.with_scoped` does in a closure."""
+    if isinstance(body, functools.partial):
+        return body.func
+    code = getattr(body, "__code__", None)
+    if code is None or not code.co_filename.endswith(_WITH_SCOPED):
+        return getattr(body, "__wrapped__", None)
+    held = inspect.getclosurevars(body).nonlocals.values()
+    return next((one for one in held if callable(one)), None)
+
+
+_WITH_SCOPED = os.path.join("jax", "_src", "pallas", "helpers.py")
 
 
 def _in_library(path: str) -> str:

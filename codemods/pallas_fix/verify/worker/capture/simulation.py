@@ -12,6 +12,7 @@ from jax.experimental import pallas as pl
 
 from .. import chips
 from ..chips import Target, Unavailable
+from ..internals import gpu_interpreter
 from .journal import Journal
 
 
@@ -45,6 +46,8 @@ class Simulation:
                     self._journal.tell("note", message=str(error))
                 self._functions[platform] = _functions()
                 _put(originals)
+        if "gpu" in self._simulators:
+            gpu_interpreter.do_with()
 
     def function(self, platform: str, name: str) -> Callable[..., Any] | None:
         """The launch of that name for the chips of a platform; None if it is jax's own."""

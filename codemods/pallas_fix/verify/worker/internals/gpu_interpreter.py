@@ -17,3 +17,9 @@ def do_without() -> None:
     """Let the import fail at once, unless the module is there already."""
     modules = cast(dict[str, object], sys.modules)
     modules.setdefault(_MODULE, None)
+
+
+def do_with() -> None:
+    """Let it be imported again, where GPU kernels are interpreted too."""
+    if sys.modules.get(_MODULE, _MODULE) is None:
+        del sys.modules[_MODULE]
