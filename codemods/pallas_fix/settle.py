@@ -136,7 +136,7 @@ class _Teller:
             return ""
         if case:
             return "declare a case"
-        if verdict.cases:
+        if _has_cases(verdict):
             return "repair what fails there"
         if not self.verification.imports(self.task.source):
             return "see that the file can be imported"
@@ -157,9 +157,9 @@ class _Teller:
 
     def _case(self, finding: Finding, verdict: Verdict) -> str:
         """The line to paste, where no case reached a fix and another one may."""
-        if self.verification is None or verdict.level is not Level.UNVERIFIED or verdict.cases:
+        if self.verification is None or verdict.level is not Level.UNVERIFIED:
             return ""
-        if not self.verification.imports(self.task.source):
+        if _has_cases(verdict) or not self.verification.imports(self.task.source):
             return ""
         from pallas_fix.facts import Facts
         from pallas_fix.verification import case_line
@@ -167,6 +167,11 @@ class _Teller:
         source = self.task.source
         module = Facts.parse(source.text, str(source.path))
         return case_line(module, finding, self.verification.targets(source))
+
+
+def _has_cases(verdict: Verdict) -> bool:
+    """True if more than commands of the user speak of a fix."""
+    return any(not case.is_command for case in verdict.cases)
 
 
 _IN_THE_WAY = Reason(

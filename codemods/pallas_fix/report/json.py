@@ -115,4 +115,6 @@ def _finding(path: Path, entry: Entry) -> dict[str, Any]:
 def _command(path: Path, case: CaseResult) -> list[str]:
     """What shows this case again, before and after."""
     words = ["pallas-fix", "apply", "--diff", "--no-cache", "-v"]
+    if case.is_command:
+        return [*words, "--run", case.case.removeprefix("$ "), str(path)]
     return [*words, "--case", f"{case.case.partition(' @ ')[0]} @ {case.target}", str(path)]

@@ -83,6 +83,18 @@ def of(level: Level, results: Sequence[CaseResult]) -> str:
     return "; ".join(filter(None, [f"{level} for {', '.join(targets)}", _missing(results)]))
 
 
+def of_commands(results: Iterable[CaseResult]) -> str:
+    """What the commands of the user say that end well after the fix."""
+    told = []
+    for result in results:
+        if result.is_command and passed(result.after.stages, Stage.RUN):
+            before = failure(result.before.stages)
+            said = result.after.stages[-1].message
+            how = f"failed before ({before.message}), passes now" if before else "passes as before"
+            told.append(f"`{result.case}` {how} ({said})")
+    return "; ".join(told)
+
+
 def why_not(results: Sequence[CaseResult]) -> str:
     """Why nothing is known of a fix."""
     if not results:

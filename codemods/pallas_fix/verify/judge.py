@@ -37,7 +37,8 @@ def judge(
     expressions), and a case that fails before and after with one and the same other error says
     nothing. Nor does one where such an error has become a failed assertion, which is what an
     assert is for. And a kernel that is for TPUs or GPUs alone says nothing on the chips of the
-    other kind, where it never worked.
+    other kind, where it never worked. A command of the user that ended well before and does not
+    any more refutes the fix whatever it entered.
 
     With `device` the numbers of a device are a must: without them nothing is verified.
     """
@@ -48,7 +49,8 @@ def judge(
     levels: list[tuple[Level, CaseResult]] = []
 
     def verdict(level: Level, why: str) -> Verdict:
-        return Verdict(level, why, tuple(speaking), failed_before)
+        told = "" if level is Level.REFUTED else evidence.of_commands(speaking)
+        return Verdict(level, "; ".join(filter(None, [why, told])), tuple(speaking), failed_before)
 
     for result in speaking:
         failed = failure(result.after.stages)
@@ -62,7 +64,8 @@ def judge(
             levels.append((_level(result), result))
     best = min((level for level, _ in levels), key=_STRENGTH.index, default=Level.UNVERIFIED)
     if best is Level.UNVERIFIED:
-        return verdict(best, _first(silent) or evidence.why_not(results))
+        cases = [result for result in results if not result.is_command]
+        return verdict(best, _first(silent) or evidence.why_not(cases))
     strongest = [result for level, result in levels if level is best]
     if device and not any(_ran_on_device(result) for result in strongest):
         return verdict(
@@ -75,6 +78,8 @@ def judge(
 
 def _speaks(functions: Sequence[str], result: CaseResult) -> bool:
     failed = failure(result.after.stages)
+    if failed and result.is_command and passed(result.before.stages, Stage.RUN):
+        return True
     if failed and failed.stage is Stage.IMPORT:
         return passed(result.before.stages, Stage.IMPORT)
     entered = result.after.entered

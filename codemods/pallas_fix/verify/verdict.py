@@ -114,13 +114,21 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One case on one target: the versions before and after, and their numbers compared."""
+    """One case on one target: the versions before and after, and their numbers compared.
+
+    Or a command of the user, `$ pytest -q`, which has one stage, `run`.
+    """
 
     case: str
     target: str
     before: Side
     after: Side
     compared: tuple[Comparison, ...] = ()
+
+    @property
+    def is_command(self) -> bool:
+        """True for what a command says; it computes no numbers that could be compared."""
+        return self.case.startswith("$ ")
 
     @property
     def tools(self) -> tuple[str, ...]:
