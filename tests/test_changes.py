@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from console import Console
+from kernels import MXU
 from pallas_fix.changes import Changes
 from pallas_fix.files import SourceError
 from pallas_fix.pyproject import ConfigError
 from pallas_fix.ranges import EVERY, Hunk, Lines
 from repository import Repository
 
+ROOT = Path(__file__).parents[1]
 PYTHON = sys.executable
 TEN = "".join(f"line {number}\n" for number in range(1, 11))
 
@@ -328,6 +332,126 @@ class TestStaged:
             "Lines(ranges=((3, 3),))",
             "Lines(ranges=((9, 9),))",
         ]
+
+
+KERNEL = MXU.partition("\n\n\ndef main")[0].replace("pltpu.ACC(0)", "pltpu.VMEM") + "\n"
+FIRST = KERNEL.partition("\n\n\n")[2]
+SECOND = FIRST.replace("kernel", "other").replace("def matmul", "def second")
+BOTH = f"{KERNEL}\n\n{SECOND}"
+SCRATCH = (ROOT / "tests/fixtures/TPU001/scratch_last/before.py").read_text()
+
+
+def second_touched(text: str) -> str:
+    """The line with the allocation of the second kernel changes."""
+    first, second = text.split("def other")
+    allocation = "pltpu.VMEM((64, 256), jnp.float32))"
+    assert second.count(allocation) == 1
+    return f"{first}def other{second.replace(allocation, f'{allocation}  # new')}"
+
+
+class TestRuns:
+    """The command line, on a branch that changed one of two broken kernels."""
+
+    @pytest.fixture
+    def console(
+        self, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+    ) -> Console:
+        return Console(capsysbinary, monkeypatch)
+
+    @pytest.fixture
+    def branch(self, repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Repository:
+        repository.git("switch", "-q", "main")
+        repository.write("requirements.txt", "jax==0.12.0.1\n")
+        repository.write("kernels/both.py", BOTH)
+        repository.write("kernels/old.py", KERNEL)
+        repository.commit()
+        repository.git("switch", "-q", "-C", "branch")
+        monkeypatch.chdir(repository.folder)
+        return repository
+
+    def found(self, console: Console, *words: str) -> list[tuple[str, str]]:
+        """Path and function of what is found."""
+        _, out, error = console.apply("--check", "--output", "json", *words)
+        document = json.loads(out or error)
+        return [
+            (file["path"], finding["function"])
+            for file in document["files"]
+            for finding in file["findings"]
+        ]
+
+    def test_exactly_what_the_branch_changed(self, branch: Repository, console: Console) -> None:
+        assert self.found(console, "--since", "main", ".") == []
+        branch.git("mv", "kernels/both.py", "kernels/renamed.py")
+        branch.write("kernels/renamed.py", "import os\n" + second_touched(BOTH))
+        branch.write("kernels/new.py", KERNEL)
+        branch.git("add", "--all")
+        wanted = [("kernels/new.py", "kernel"), ("kernels/renamed.py", "other")]
+        assert self.found(console, "--since", "main", ".") == wanted
+        assert self.found(console, "--staged", ".") == wanted
+        branch.commit()
+        assert self.found(console, "--since", "main", ".") == wanted
+        assert self.found(console, "--since", "HEAD~1", "kernels/renamed.py") == wanted[1:]
+        assert self.found(console, "--staged", ".") == []
+        assert len(self.found(console, ".")) == 4
+
+    def test_only_that_is_fixed_and_the_rest_is_counted(
+        self, branch: Repository, console: Console
+    ) -> None:
+        path = branch.write("kernels/both.py", second_touched(BOTH))
+        status, patch, _ = console.apply("--diff", "--since", "main", ".")
+        assert status == 1
+        status, _, error = console.apply("--since", "main", ".")
+        assert (status, "1 finding on unchanged lines: left alone" in error) == (0, True)
+        first, second = path.read_text().split("def other")
+        assert first == BOTH.split("def other")[0]
+        assert "pltpu.ACC(0)" in second
+        written = path.read_bytes()
+        branch.write("kernels/both.py", second_touched(BOTH))
+        subprocess.run(["git", "apply", "-"], input=patch, check=True)
+        assert path.read_bytes() == written
+        assert (branch.folder / "kernels/old.py").read_text() == KERNEL
+        assert self.found(console, "--since", "main", ".") == []
+
+    def test_an_edit_on_a_changed_line_is_enough(
+        self, branch: Repository, console: Console
+    ) -> None:
+        """The finding is where the ref is allocated, its fix also changes where it is popped."""
+        text = SCRATCH.replace("    kernel,", "    kernel,  # changed")
+        branch.write("kernels/scratch.py", SCRATCH)
+        branch.commit()
+        branch.git("branch", "-f", "main")
+        branch.write("kernels/scratch.py", text)
+        assert self.found(console, "--since", "main", ".") == [("kernels/scratch.py", "matmul")]
+
+    def test_what_is_gone_or_in_no_kernel_is_nothing(
+        self, branch: Repository, console: Console
+    ) -> None:
+        (branch.folder / "kernels/old.py").unlink()
+        branch.write("kernels/both.py", BOTH.replace("def second(x, y)", "def second(x,  y)"))
+        assert self.found(console, "--since", "main", ".") == []
+
+    def test_standard_input(self, branch: Repository, console: Console) -> None:
+        words = ("--since", "main", "--stdin-filename", "kernels/both.py", "-")
+        assert console.apply(*words, given=BOTH.encode())[:2] == (0, BOTH.encode())
+        status, out, _ = console.apply(*words, given=second_touched(BOTH).encode())
+        assert (status, out.count(b"pltpu.ACC(0)"), out.count(b"pltpu.VMEM")) == (0, 1, 1)
+
+    def test_errors_are_one_line(self, branch: Repository, console: Console) -> None:
+        status, out, error = console.apply("--since", "nothing", ".")
+        assert (status, out, error.count("\n")) == (2, b"", 1)
+        assert error.startswith("error: --since: ")
+        status, _, error = console.apply("--since", "main", "--staged", ".")
+        assert (status, "exclude each other" in error) == (2, True)
+
+    def test_a_file_in_no_repository_is_a_problem(
+        self, branch: Repository, console: Console, tmp_path: Path
+    ) -> None:
+        (tmp_path / "loose.py").write_text(KERNEL)
+        branch.write("kernels/new.py", KERNEL)
+        status, _, error = console.apply("--since", "main", ".", str(tmp_path / "loose.py"))
+        assert status == 2
+        assert "loose.py: error: is in no git work tree" in error
+        assert "1 fixed in 1 file" in error
 
 
 class TestLines:

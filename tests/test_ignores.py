@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from console import Console
 from pallas_fix.comments import heeding, read, wrong
 from pallas_fix.edits import Code, Fix, Replace, SetComment, Span
 from pallas_fix.examine import Task, examine
 from pallas_fix.facts import Facts
 from pallas_fix.files import Source
 from pallas_fix.fixpoint import fix_text
+from pallas_fix.ignoring import Misplaced, is_reason, with_ignores
 from pallas_fix.rewrite import apply_fixes
 from pallas_fix.rules import all_rules
 from pallas_fix.rules.base import Finding, Options, Reason, Rule
 from pallas_fix.rules.unused_ignore import UnusedIgnore
 
+OPEN = (Path(__file__).parent.parent / "examples/gpu_wgmma_scale.py").read_bytes()
 KNOWN = ("GPU001", "GPU002", "TPU001", "TPU002")
 
 COVERED = {
@@ -40,6 +44,19 @@ COVERED = {
     "# see `# pallas-fix: ignore[A]`\nx = 1": [],
     "x = \\\n  1  # pallas-fix: ignore[A]": [2],
 }
+
+
+@pytest.fixture
+def console(
+    tmp_path: Path,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Console:
+    """The command line, in a project of its own."""
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / "requirements.txt").write_text("jax==0.12.0.1\n")
+    monkeypatch.chdir(tmp_path)
+    return Console(capsysbinary, monkeypatch)
 
 
 class TestReading:
@@ -186,6 +203,174 @@ class Never(Rule):
 
     def find(self, module: Facts) -> Iterator[Finding]:
         return iter(())
+
+
+ADDED = {
+    "at the end of the line": ("x = 1\nbad\n", [2], "x = 1\nbad  # pallas-fix: ignore[A1] why\n"),
+    "line ends": ("bad\r\nx\r\n", [1], "bad  # pallas-fix: ignore[A1] why\r\nx\r\n"),
+    "no line end": ("bad", [1], "bad  # pallas-fix: ignore[A1] why"),
+    "a mark": ("\ufeffbad\n", [1], "\ufeffbad  # pallas-fix: ignore[A1] why\n"),
+    "blanks": ("bad   \n", [1], "bad   # pallas-fix: ignore[A1] why\n"),
+    "another comment": ("bad  # noqa\n", [1], "bad  # noqa  # pallas-fix: ignore[A1] why\n"),
+    "another ignore": (
+        "bad  # pallas-fix: ignore[B1] because\n",
+        [1],
+        "bad  # pallas-fix: ignore[B1, A1] because\n",
+    ),
+    "an ignore above, without a reason": (
+        "# pallas-fix: ignore[B1]\nbad\n",
+        [2],
+        "# pallas-fix: ignore[B1, A1] why\nbad\n",
+    ),
+    "an ignore that is wrong": (
+        "bad  # pallas-fix: ignore\n",
+        [1],
+        "# pallas-fix: ignore[A1] why\nbad  # pallas-fix: ignore\n",
+    ),
+    "a case": (
+        "bad  # pallas-fix: case f()\n",
+        [1],
+        "# pallas-fix: ignore[A1] why\nbad  # pallas-fix: case f()\n",
+    ),
+    "a long line": (
+        f"if x:\n\tbad = {'x' * 70}\n",
+        [2],
+        f"if x:\n\t# pallas-fix: ignore[A1] why\n\tbad = {'x' * 70}\n",
+    ),
+    "a long line among longer ones": (
+        f"bad = {'x' * 70}\n# {'x' * 120}\n",
+        [1],
+        f"bad = {'x' * 70}  # pallas-fix: ignore[A1] why\n# {'x' * 120}\n",
+    ),
+    "in a call": ("f(\n  1,\n  2)\n", [2], "f(\n  1,  # pallas-fix: ignore[A1] why\n  2)\n"),
+    "a long line in a call": (
+        f"f(\n  1,\n  {'x' * 80},\n)\n",
+        [3],
+        f"f(\n  1,\n  # pallas-fix: ignore[A1] why\n  {'x' * 80},\n)\n",
+    ),
+    "a string of several lines": (
+        'x = """\n  """\n',
+        [(1, 2)],
+        'x = """\n  """  # pallas-fix: ignore[A1] why\n',
+    ),
+    "before a backslash": (
+        "x = 1 + \\\n  2\n",
+        [1],
+        "# pallas-fix: ignore[A1] why\nx = 1 + \\\n  2\n",
+    ),
+    "after a backslash, on a long line": (
+        f"if x:\n  y = 1 + \\\n    {'x' * 80}\n",
+        [3],
+        f"if x:\n  # pallas-fix: ignore[A1] why\n  y = 1 + \\\n    {'x' * 80}\n",
+    ),
+    "two on a line": ("bad\n", [1, 1], "bad  # pallas-fix: ignore[A1] why\n"),
+    "an arm": (
+        f"if x:\n  y\nelif {'x' * 80}:\n  y\n",
+        [3],
+        f"if x:\n  y\n# pallas-fix: ignore[A1] why\nelif {'x' * 80}:\n  y\n",
+    ),
+    "a decorated function": (
+        f"@g\ndef {'f' * 80}(): pass\n",
+        [2],
+        f"@g\n# pallas-fix: ignore[A1] why\ndef {'f' * 80}(): pass\n",
+    ),
+}
+
+
+class TestAdding:
+    @pytest.mark.parametrize(("before", "places", "after"), ADDED.values(), ids=ADDED)
+    def test_the_comment_has_its_place(
+        self, before: str, places: list[int | tuple[int, int]], after: str
+    ) -> None:
+        spans = [(place, place) if isinstance(place, int) else place for place in places]
+        findings = [finding(*span) for span in spans]
+        assert with_ignores(before, findings, "why") == after
+        assert with_ignores(after, [], "why") == after
+
+    def test_several_codes_on_a_line(self) -> None:
+        made = with_ignores("bad\n", [finding(1), finding(1, code="A0")])
+        assert made == "bad  # pallas-fix: ignore[A0, A1]\n"
+
+    def test_without_a_reason(self) -> None:
+        assert with_ignores("bad\n", [finding(1)]) == "bad  # pallas-fix: ignore[A1]\n"
+
+    def test_where_there_is_no_place(self) -> None:
+        with pytest.raises(Misplaced, match="no place for a comment on line 2"):
+            with_ignores("x = 1\n\n", [finding(2)])
+
+    @pytest.mark.parametrize(
+        ("reason", "good"),
+        [("see #12: later", True), ("", True), ("é", True), ("a\nb", False), ("a # b", False)],
+    )
+    def test_what_is_a_reason(self, reason: str, good: bool) -> None:
+        assert is_reason(reason) is good
+
+    def test_all_that_is_left_is_ignored_once(self, console: Console) -> None:
+        Path("k.py").write_bytes(OPEN)
+        words = ("--add-ignore", "--reason", "later", "k.py")
+        _, patch, _ = console.apply("--diff", *words)
+        assert Path("k.py").read_bytes() == OPEN
+        status, _, error = console.apply(*words)
+        assert (status, "ignored from now on: GPU002 (1)" in error) == (0, True)
+        written = Path("k.py").read_bytes()
+        comment = b"  # pallas-fix: ignore[GPU002] later"
+        assert b"* SCALE" + comment + b"\n" in written
+        assert console.apply(*words)[0] == 0
+        assert Path("k.py").read_bytes() == written
+        fixed = console.apply("-", given=OPEN)[1]
+        assert written == fixed.replace(b"* SCALE\n", b"* SCALE" + comment + b"\n")
+        Path("k.py").write_bytes(OPEN)
+        subprocess.run(["git", "apply", "-"], input=patch, check=True)
+        assert Path("k.py").read_bytes() == written
+
+    def test_standard_input(self, console: Console) -> None:
+        status, out, _ = console.apply("--add-ignore", "-", given=OPEN)
+        assert (status, out.count(b"# pallas-fix: ignore[GPU002]\n")) == (0, 1)
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("--add-ignore", "--check"), "use --diff"),
+            (("--reason", "x"), "--reason goes with --add-ignore"),
+            (("--add-ignore", "--reason", "x\ny"), "--reason is one line of text"),
+        ],
+    )
+    def test_wrong_usage(self, console: Console, words: tuple[str, ...], message: str) -> None:
+        status, out, error = console.apply(*words, ".")
+        assert (status, out) == (2, b"")
+        assert message in error
+
+    def test_a_reason_that_the_file_cannot_hold(self, console: Console) -> None:
+        given = b"# coding: latin-1\n" + OPEN
+        Path("k.py").write_bytes(given)
+        status, _, error = console.apply("--add-ignore", "--reason", "日", "k.py")
+        assert (status, Path("k.py").read_bytes()) == (2, given)
+        assert "k.py:24: error: the fix needs a character" in error
+
+
+class TestCommandLine:
+    def test_an_unused_one_is_removed_and_not_verified(self, console: Console) -> None:
+        Path("k.py").write_text("x = 1  # pallas-fix: ignore[TPU001] old\n")
+        status, _, error = console.call("apply", "--check", "k.py")
+        assert (status, "IGN001 [unused-ignore] `ignore[TPU001]` hides nothing" in error) == (
+            1,
+            True,
+        )
+        status, _, error = console.call("apply", "k.py")
+        assert (status, Path("k.py").read_text()) == (0, "x = 1\n")
+        assert "only a comment changes, so there is nothing to verify" in error
+
+    def test_it_can_be_deselected(self, console: Console) -> None:
+        Path("k.py").write_text("x = 1  # pallas-fix: ignore[TPU001] old\n")
+        assert console.apply("--check", "--ignore", "IGN", "k.py")[0] == 0
+        assert console.apply("--check", "--select", "TPU", "k.py")[0] == 0
+
+    def test_wrong_comments_end_with_2_and_the_rest_is_done(self, console: Console) -> None:
+        Path("k.py").write_bytes(b"# pallas-fix: ignore\nx = 1\n" + OPEN)
+        status, _, error = console.apply("k.py")
+        assert status == 2
+        assert "k.py:1: error: an ignore names the codes of the rules" in error
+        assert "1 fixed in 1 file" in error
 
 
 def test_wrong_comments_are_problems_of_the_file() -> None:

@@ -79,7 +79,7 @@ class _Writer:
             if self._fits(place, {finding.code, *self._at_end.get(place, ())}):
                 self._at_end.setdefault(place, set()).add(finding.code)
                 return
-        above = line if line - 1 not in self._open else self._starts[line]
+        above = line if line - 1 not in self._open else self._starts.get(line, line)
         self._above.setdefault(above, set()).add(finding.code)
 
     def moved(self, finding: Finding) -> Finding:
