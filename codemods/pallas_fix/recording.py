@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pallas_fix.config import Config
-from pallas_fix.files import SourceError
+from pallas_fix.files import SourceError, put
 from pallas_fix.verify.casefile import case_file, read_cases
 from pallas_fix.verify.command import Ran
 from pallas_fix.verify.commands import Commands, count, summary
@@ -60,23 +58,10 @@ class Recording:
 
     def write(self) -> None:
         """Write the file, at once and whole. Raises SourceError."""
-        text = case_file(self.cases, self.kept).encode()
-        temporary = ""
         try:
-            handle, temporary = tempfile.mkstemp(prefix=f".{self.file.name}.", dir=self.file.parent)
-            with os.fdopen(handle, "wb") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, self.file)
-            temporary = ""
+            put(self.file, case_file(self.cases, self.kept).encode())
         except OSError as error:
             raise SourceError(self.file, None, f"cannot be written: {error.strerror}") from None
-        finally:
-            if temporary:
-                with suppress(OSError):
-                    os.unlink(temporary)
 
     def _outcome(self) -> str:
         if not self.cases:
@@ -103,9 +88,3 @@ def record(commands: Commands, config: Config, file: Path) -> Recording:
     moved = (rebased(one, commands.base, config.root) for one in commands.recorded)
     cases = merged(one for one in moved if one is not None)
     return Recording(tuple(ran), tuple(cases), kept, file, commands.missing)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
