@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pallas_fix.dtypes import DTYPES
+
 KEYS = {"fry": "threefry2x32", "rbg": "rbg", "urbg": "unsafe_rbg"}
 """The kinds of random keys by their tags in jaxprs (jax/_src/prng.py)."""
 
@@ -47,6 +49,21 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
+class Dtype:
+    """A dtype as an argument, static: `jnp.bfloat16`, `np.int8`, or `dtype<bf16>`.
+
+    `kind` is `jnp` or `np` for the type of that module, and `dtype` for what an array has as its
+    dtype. `name` is a key of `dtypes.DTYPES`.
+    """
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"dtype<{self.name}>" if self.kind == "dtype" else f"{self.kind}.{DTYPES[self.name]}"
+
+
+@dataclass(frozen=True, slots=True)
 class Literal:
     """A Python literal, which is static: the traced function closes over it."""
 
@@ -74,7 +91,7 @@ class Group:
         return f"({inner},)" if len(self.items) == 1 else f"({inner})"
 
 
-Value = Array | Key | Literal | Group
+Value = Array | Key | Dtype | Literal | Group
 
 
 def _commas(sizes: tuple[int, ...]) -> str:

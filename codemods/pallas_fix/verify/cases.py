@@ -4,9 +4,10 @@
     [path.py:]qualname = maker [@ target, ...]
 
 An argument is `dtype[shape]` as jax prints it (`bf16[192,256]`), with values if they matter
-(`i32[8]:range(0,64)`, `:zeros`, `:file(x.npy)`); a random key `key<fry>[]`; a Python literal;
-`(...)`, `[...]` or `{'k': ...}` of these; or `name=` before any of them. A maker is a function
-without arguments in the same file that returns `(args, kwargs)`.
+(`i32[8]:range(0,64)`, `:zeros`, `:file(x.npy)`); a random key `key<fry>[]`; a dtype
+(`jnp.bfloat16`, `np.int8`, or `dtype<bf16>` for what an array has); a Python literal; `(...)`,
+`[...]` or `{'k': ...}` of these; or `name=` before any of them. A maker is a function without
+arguments in the same file that returns `(args, kwargs)`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 
 from pallas_fix.dtypes import DTYPES
 from pallas_fix.targets import find_target
-from pallas_fix.verify.arguments import KEYS, Array, Group, Key, Literal, Value, Values
+from pallas_fix.verify.arguments import KEYS, Array, Dtype, Group, Key, Literal, Value, Values
 from pallas_fix.verify.tokens import CaseError, Tokens
 
 __all__ = ["MODULE", "Case", "CaseError", "declared_cases", "parse_case"]
@@ -154,8 +155,30 @@ class _Parser(Tokens):
         if token.string == "{":
             return self.mapping()
         if token.type == tokenize.NAME and token.string not in ("True", "False", "None"):
-            return self.key() if token.string == "key" else self.array()
+            return self.named(token.string)
         return self.literal()
+
+    def named(self, name: str) -> Value:
+        if name == "key":
+            return self.key()
+        if name in ("jnp", "np", "dtype"):
+            return self.dtype()
+        return self.array()
+
+    def dtype(self) -> Dtype:
+        kind = self.take().string
+        self.expect("<" if kind == "dtype" else ".")
+        token = self.tokens[self.position]
+        name = self.name("the name of a dtype")
+        if kind == "dtype":
+            self.expect(">")
+            short = name if name in DTYPES else None
+        else:
+            short = next((short for short, full in DTYPES.items() if full == name), None)
+        if short is None:
+            known = DTYPES if kind == "dtype" else DTYPES.values()
+            self.fail(f"{name!r} is no dtype (known: {' '.join(known)})", token)
+        return Dtype(kind, short)
 
     def literal(self) -> Literal:
         first = self.take()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pallas_fix.dtypes import DTYPES
-from pallas_fix.verify.arguments import KEYS, Array, Group, Key, Literal, Value
+from pallas_fix.verify.arguments import KEYS, Array, Dtype, Group, Key, Literal, Value
 from pallas_fix.verify.cases import Case
 from pallas_fix.verify.shadow import place
 
@@ -54,6 +54,8 @@ def _encode(value: Value) -> Job:
             return {"array": DTYPES[dtype], "shape": shape, "values": numbers}
         case Key(kind=kind, shape=shape):
             return {"key": KEYS[kind], "shape": shape}
+        case Dtype(kind=kind, name=name):
+            return {"dtype": kind, "name": DTYPES[name]}
         case Literal():
             return {"literal": repr(value.value)}
         case Group(bracket=bracket, items=items, keys=keys):

@@ -81,12 +81,21 @@ def decode(encoded: dict[str, Any]) -> Any:
     """An argument of a case from its JSON form, arrays as `Spec`."""
     if "literal" in encoded:
         return ast.literal_eval(encoded["literal"])
+    if "dtype" in encoded:
+        return _dtype(encoded["dtype"], encoded["name"])
     if "group" not in encoded:
         return Spec(encoded)
     items = [decode(item) for item in encoded["items"]]
     if encoded["group"] == "{":
         return dict(zip(map(ast.literal_eval, encoded["keys"]), items, strict=True))
     return tuple(items) if encoded["group"] == "(" else items
+
+
+def _dtype(kind: str, name: str) -> Any:
+    if kind == "dtype":
+        return jnp.dtype(name)
+    name = {"bool": "bool_"}.get(name, name)
+    return getattr(jnp if kind == "jnp" else np, name)
 
 
 def _is_leaf(value: Any) -> bool:

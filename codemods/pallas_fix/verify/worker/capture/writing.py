@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .functions import Refused
@@ -64,8 +65,12 @@ class Writer:
             return repr(value)
         if isinstance(value, (np.bool_, np.integer)):
             return repr(value.item())
+        if isinstance(value, int) and type(value).__module__.startswith("jax."):
+            return repr(int(value))  # a size, as jax has it inside of its own functions
         if isinstance(value, (jax.Array, np.ndarray, np.generic)):
             return self.aval(value) + self._range(value)
+        if isinstance(value, np.dtype) or (isinstance(value, type) and hasattr(value, "dtype")):
+            return self._dtype(value)
         if type(value) is tuple:
             items = [self._any(item) for item in value]
             return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
@@ -74,6 +79,18 @@ class Writer:
         if type(value) is dict:
             pairs = [f"{self._key(key)}: {self._any(item)}" for key, item in value.items()]
             return f"{{{', '.join(pairs)}}}"
+        raise Refusal(_named(value))
+
+    def _dtype(self, value: Any) -> str:
+        """A dtype, or one of the types that numpy and jax have for them."""
+        if isinstance(value, np.dtype):
+            if value.name in self._dtypes:
+                return f"dtype<{self._dtypes[value.name]}>"
+            raise Refusal(f"the dtype {value}")
+        for module, path in ((jnp, "jnp"), (np, "np")):
+            for name in self._dtypes:
+                if getattr(module, _ATTRIBUTES.get(name, name), None) is value:
+                    return f"{path}.{name}"
         raise Refusal(_named(value))
 
     def _key(self, key: Any) -> str:
@@ -92,6 +109,8 @@ class Writer:
         low, high = int(np.min(value)), int(np.max(value))
         return ":zeros" if low == high == 0 else f":range({low},{high + 1})"
 
+
+_ATTRIBUTES = {"bool": "bool_"}
 
 _INDICES = ("int32", "int64", "uint32", "uint64")
 
