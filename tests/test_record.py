@@ -229,7 +229,7 @@ class TestCommands:
             ("3 passed, 1 warning in 61.02s (0:01:01)\nbye\n", "3 passed, 1 warning"),
             ("\x1b[31m1 failed\x1b[0m\x1b[31m in 1.00s\x1b[0m", "1 failed"),
             ("Traceback\n  File /t/p/a.py\nValueError: /t/p/a.py\n\n", "ValueError: a.py"),
-            ("", "it said nothing"),
+            ("\n", ""),
         ],
     )
     def test_last_words(self, output: str, said: str) -> None:
@@ -371,8 +371,7 @@ class TestStatus:
         assert entry.verdict.evidence == "there is no case for it"
         assert entry.case
         assert account.notes == (
-            "$ python says.py: exit status 1 (AssertionError: not yet); "
-            "0 launches of 0 kernels recorded",
+            "$ python says.py: exit status 1 (AssertionError: not yet); it launched no kernel",
         )
 
     def test_one_that_ran_the_functions_is_evidence(self, project: Path) -> None:

@@ -215,9 +215,9 @@ _LONGEST = 300
 
 
 def last_words(output: str, tree: Path) -> str:
-    """The line of an output that says most: the summary of pytest, else the last one."""
+    """The line of an output that says most: the summary of pytest, else the last one, if any."""
     lines = [_ESCAPES.sub("", line).strip() for line in output.replace("\r", "\n").split("\n")]
     lines = [line for line in lines if line]
     summaries = [found[1] for line in lines if (found := _SUMMARY.match(line))]
-    last = summaries[-1] if summaries else (lines or ["it said nothing"])[-1]
+    last = summaries[-1] if summaries else (lines or [""])[-1]
     return _SECONDS.sub("", last).replace(f"{tree}{os.sep}", "")[:_LONGEST]

@@ -138,11 +138,15 @@ _PREFERRED = ("tpu7x", "v6e", "b200", "h100", "a100")
 def summary(ran: Ran) -> str:
     """One line on how a command ended, and what it launched."""
     told = ran.told
-    kernels = (
-        f"{count(told.launches, 'launch', 'launches')} of {count(len(told.kernels), 'kernel')}"
-    )
-    ended = f"{ran.error} ({ran.said})" if ran.error else ran.said
-    return f"$ {ran.command}: {ended}; {kernels} recorded"
+    launches = count(told.launches, "launch", "launches")
+    if not told.launches:
+        seen = "it launched no kernel"
+    else:
+        seen = f"{launches} of {count(len(told.kernels), 'kernel')} recorded"
+    if told.refused:
+        seen += f", {told.refused.total()} of them as no case"
+    ended = f"{ran.error} ({ran.said})" if ran.error and ran.said else ran.error or ran.said
+    return f"$ {ran.command}: {ended or 'exit status 0'}; {seen}"
 
 
 def count(number: int, word: str, words: str = "") -> str:
