@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -311,6 +312,61 @@ def test_an_interruption_leaves_whole_files(
     assert Path("a.py").read_bytes() == console.fixed(first)
     assert Path("b.py").read_bytes() == slow
     assert not list(project.glob("pallas-fix-*"))
+
+
+def test_each_file_has_the_settings_of_its_project(console: Console) -> None:
+    for folder, text in (
+        (".", "select = ['GPU']\n"),
+        ("tpu", "select = ['TPU']\n"),
+        ("both", "per-file-ignores = { 'old/' = ['TPU'] }\n"),
+        ("wrong", "selct = ['TPU']\n"),
+    ):
+        Path(folder, "old").mkdir(parents=True, exist_ok=True)
+        Path(folder, "pyproject.toml").write_text(f"[tool.pallas-fix]\n{text}")
+        Path(folder, "k.py").write_bytes(BROKEN)
+        Path(folder, "old/k.py").write_bytes(BROKEN)
+    status, out, error = console.apply("--check", "--output", "json", ".")
+    document = json.loads(out)
+    found = [file["path"] for file in document["files"] if file["findings"]]
+    assert (status, found) == (2, ["both/k.py", "tpu/k.py", "tpu/old/k.py"])
+    assert [problem["path"] for problem in document["problems"]] == ["wrong/k.py", "wrong/old/k.py"]
+    assert "unknown key 'selct'; did you mean 'select'?" in error
+
+
+def test_a_file_that_is_named_can_be_excluded(console: Console) -> None:
+    Path("gen/deep").mkdir(parents=True)
+    Path("gen/deep/k.py").write_bytes(BROKEN)
+    Path("k.py").write_bytes(BROKEN)
+    Path("pyproject.toml").write_text("[tool.pallas-fix]\nexclude = ['gen/']\n")
+    words = ("--check", "--exclude", "k.py", "gen/deep/k.py", "k.py")
+    assert "2 would be fixed" in console.apply(*words)[2]
+    status, _, error = console.apply("--force-exclude", *words)
+    assert (status, "there is no Python file to look at" in error) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("apply", "--select", "TPU0"), ["TPU001", "TPU002", "TPU003", "TPU004"]),
+        (("apply", "--ignore", "GPU001,TP"), ["GPU001,TPU", "GPU001,TPU001"]),
+        (("config", "--target", "v6"), ["v6e"]),
+        (("verify", "--until", "co"), ["compile"]),
+        (("apply", "--output", "js"), ["json"]),
+        (("apply", "--jax", "0.12"), ["0.12.0.1"]),
+        (("explain", "IGN"), ["IGN001"]),
+        (("apply", "--sin"), ["--since"]),
+    ],
+)
+def test_what_a_shell_offers(words: tuple[str, ...], offered: list[str]) -> None:
+    environment = os.environ | {
+        "_PALLAS_FIX_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(("pallas-fix", *words)),
+        "COMP_CWORD": str(len(words)),
+    }
+    command = [sys.executable, "-m", "pallas_fix"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    values = [line.partition(",")[2] for line in done.stdout.splitlines()]
+    assert values[: len(offered)] == offered
 
 
 class TestStartUp:

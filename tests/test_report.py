@@ -63,6 +63,51 @@ def said(account: Account, look: Look = PLAIN) -> list[str]:
     return list(text(account, look))
 
 
+class TestStatistics:
+    def test_by_rule_and_outcome_the_largest_first(self) -> None:
+        plain = Entry(finding(3, certain=None), "vmem-accumulator", State.NOT_FIXED)
+        other = replace(NOT_FIXED, rule="a", finding=replace(NOT_FIXED.finding, code="GPU001"))
+        mixed = account(FIXED, NOT_FIXED, SHOWN, NOT_FIXED, other, plain)
+        assert said(mixed, Look(statistics=True))[:6] == [
+            "2  TPU001  vmem-accumulator  not fixed (rank)",
+            "1  GPU001  a                 not fixed (rank)",
+            "1  TPU001  vmem-accumulator  fixed (compiled)",
+            "1  TPU001  vmem-accumulator  not fixed",
+            "1  TPU001  vmem-accumulator  not written (plausible)",
+            "",
+        ]
+        first, *_ = json.loads(document(mixed))["statistics"]
+        assert first == {
+            "code": "TPU001",
+            "name": "vmem-accumulator",
+            "state": "not fixed",
+            "detail": "rank",
+            "count": 2,
+        }
+
+    def test_what_would_be_fixed(self) -> None:
+        [line, *_] = said(account(FIXED, written=False), Look(statistics=True))
+        assert line == "1  TPU001  vmem-accumulator  would be fixed (compiled)"
+
+    def test_problems_are_shown_all_the_same(self) -> None:
+        problem = SourceError(Path("x.py"), 3, "no text")
+        lines = said(replace(account(FIXED), problems=(problem,)), Look(statistics=True))
+        assert lines[0] == "x.py:3: error: no text"
+
+
+def test_a_known_or_unchanged_finding_is_not_nothing() -> None:
+    clean = replace(account(), files=(), left_alone=2, notes=("2 findings known: left alone",))
+    assert said(clean)[:2] == ["nothing else found in 3 files", "2 findings known: left alone"]
+    assert clean.status == 0
+
+
+def test_what_a_baseline_knows_from_now_on_is_done() -> None:
+    recorded = replace(account(NOT_FIXED), recorded=True)
+    assert (account(NOT_FIXED).status, recorded.status) == (1, 0)
+    problem = SourceError(Path("x.py"), None, "gone")
+    assert replace(recorded, problems=(problem,)).status == 2
+
+
 class TestText:
     def test_what_was_fixed_and_how_it_is_known(self) -> None:
         assert said(account(FIXED)) == [

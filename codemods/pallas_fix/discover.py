@@ -81,12 +81,12 @@ class Exclude:
 
 
 def discover(
-    paths: Sequence[Path], excludes: Sequence[Excluding] = ()
+    paths: Sequence[Path], excludes: Sequence[Excluding] = (), *, named_too: bool = False
 ) -> Iterator[Path | SourceError]:
     """The files of `paths`, in a stable order and each one once.
 
-    A file named by hand is always among them. What cannot be looked at comes as a SourceError
-    in the place of a path, and the rest follows.
+    A file named by hand is among them also if it is excluded, but with `named_too`. What cannot be
+    looked at comes as a SourceError in the place of a path, and the rest follows.
     """
     found: dict[str, Path | SourceError] = {}
     named: list[Path | SourceError] = []
@@ -97,6 +97,12 @@ def discover(
         except (OSError, ValueError) as error:
             named.append(SourceError(path, None, _why(error)))
     search = _Search(excludes)
+    if named_too:
+        named = [
+            item
+            for item in named
+            if isinstance(item, SourceError) or not search.excluded(str(item))
+        ]
     for item in [*named, *sorted(search.files(folders), key=_order)]:
         real = str(item) if isinstance(item, SourceError) else os.path.realpath(item)
         known = found.get(real)
@@ -185,15 +191,15 @@ class _Search:
             for entry in entries:
                 path = current / entry.name
                 if entry.is_dir(follow_symlinks=False):
-                    if not self._never(str(path)) and not self._excluded(f"{path}{os.sep}"):
+                    if not self._never(str(path)) and not self.excluded(f"{path}{os.sep}"):
                         pending.append(path)
-                elif entry.name.endswith(SUFFIXES) and not self._excluded(str(path)):
+                elif entry.name.endswith(SUFFIXES) and not self.excluded(str(path)):
                     yield from _present(path)
 
     def _left_out(self, folder: Path, path: Path) -> bool:
         depth = len(path.parts) - len(folder.parts) - 1
         above = path.parents[:depth]
-        return any(self._never(str(parent)) for parent in above) or self._excluded(str(path))
+        return any(self._never(str(parent)) for parent in above) or self.excluded(str(path))
 
     def _never(self, folder: str) -> bool:
         known = self._known.get(folder)
@@ -204,7 +210,7 @@ class _Search:
             self._known[folder] = known
         return known
 
-    def _excluded(self, path: str) -> bool:
+    def excluded(self, path: str) -> bool:
         if not self.excludes:
             return False
         absolute = os.path.abspath(path) + (os.sep if path.endswith(os.sep) else "")

@@ -60,6 +60,7 @@ class Request:
     unverified: bool = False
     jobs: int = 1
     commands: Sequence[str] = ()
+    force_exclude: bool = False
     changes: Changes | None = None
     baseline: Baseline | None = None
     add_ignore: str | None = None
@@ -110,7 +111,13 @@ class Run:
     @cached_property
     def _tasks(self) -> Tasks:
         request = self.request
-        return Tasks(request.projects, self.rules, request.changes, request.baseline)
+        return Tasks(
+            request.projects,
+            self.rules,
+            request.changes,
+            request.baseline,
+            force_exclude=request.force_exclude,
+        )
 
     def account(self) -> Account:
         """What was found and done so far."""

@@ -36,6 +36,7 @@ class Tasks:
     rules: Mapping[str, type[Rule]]
     changes: Changes | None = None
     baseline: Baseline | None = None
+    force_exclude: bool = False
     looked_at: int = 0
     problems: list[SourceError] = field(default_factory=list)
     found: dict[str, Mapping[Key, int]] = field(default_factory=dict)
@@ -93,7 +94,7 @@ class Tasks:
 
     def _read(self, paths: Sequence[Path]) -> Iterator[Source | SourceError | None]:
         words = self._words()
-        for path in discover(paths, self.projects.excludes):
+        for path in discover(paths, self.projects.excludes, named_too=self.force_exclude):
             if isinstance(path, SourceError):
                 yield path
             elif self.changes is None or self.changes.concern(path):

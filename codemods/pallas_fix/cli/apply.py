@@ -96,6 +96,7 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
         unverified=given["unverified"],
         jobs=given["jobs"] or cores(),
         commands=given["commands"],
+        force_exclude=given["force_exclude"],
         changes=_changes(given),
         baseline=_baseline(given),
         add_ignore=(given["reason"] or "") if given["add_ignore"] else None,

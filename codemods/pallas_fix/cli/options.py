@@ -40,10 +40,14 @@ def completing(words: Callable[[], Iterable[str]]) -> Complete:
 
 
 def codes() -> list[str]:
-    """The codes of the rules, and their prefixes."""
+    """The codes of the rules."""
     from pallas_fix.rules import all_rules
 
-    return [*dict.fromkeys(code.rstrip("0123456789") for code in all_rules()), *all_rules()]
+    return list(all_rules())
+
+
+def _prefixes() -> list[str]:
+    return [*dict.fromkeys(code.rstrip("0123456789") for code in codes()), *codes()]
 
 
 def _targets() -> Iterable[str]:
@@ -112,14 +116,14 @@ which = together(
         multiple=True,
         metavar="CODES",
         help="Only these: TPU, GPU001, ...",
-        shell_complete=completing(codes),
+        shell_complete=completing(_prefixes),
     ),
     click.option(
         "--ignore",
         multiple=True,
         metavar="CODES",
         help="Not these.",
-        shell_complete=completing(codes),
+        shell_complete=completing(_prefixes),
     ),
     click.option(
         "--exclude", multiple=True, metavar="PATTERN", help="Not these files (.gitignore syntax)."
@@ -142,6 +146,9 @@ which = together(
 
 
 counting = together(
+    click.option(
+        "--force-exclude", is_flag=True, help="Leave excluded files out also where they are named."
+    ),
     click.option(
         "--since",
         metavar="REV",
