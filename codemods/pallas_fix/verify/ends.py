@@ -75,12 +75,16 @@ def _excuse(end: End) -> str:
     if end.reason == "broken":
         lines = [line.strip() for line in end.output.split("\n") if line.strip()]
         return f"the worker itself failed: {lines[-1] if lines else 'it said nothing'}"
-    flags = _FLAGS.search(end.output) if end.code < 0 else None
-    return f"XLA does not take the environment variable XLA_FLAGS: {flags[1]}" if flags else ""
+    flags = _FLAGS.search(end.output) if end.code else None
+    if flags is None:
+        return ""
+    return f"correct XLA_FLAGS or LIBTPU_INIT_ARGS: {(flags[1] or flags[2]).strip()}"
 
 
-_FLAGS = re.compile(r"parse_flags_from_env\.cc:\d+\] ([^\n]*)")
-"""What XLA says before it aborts (xla/parse_flags_from_env.cc)."""
+_FLAGS = re.compile(
+    r"parse_flags_from_env\.cc:\d+\] ([^\n]*)|ERROR: (Unknown command line flag[^\n]*)"
+)
+"""What XLA and libtpu say of a flag before they end the process (xla/parse_flags_from_env.cc)."""
 
 _PTXAS_FAILED = "Pass pipeline failed"
 """All that jax up to 0.11.2 says where ptxas refuses; its words are only printed."""
