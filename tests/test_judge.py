@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pallas_fix.verify.judge import judge
@@ -10,6 +12,7 @@ from pallas_fix.verify.verdict import (
     Comparison,
     Hazard,
     Level,
+    Resources,
     Side,
     Stage,
     StageResult,
@@ -229,6 +232,14 @@ def test_a_failed_run_refutes_only_what_ran_before_or_is_stuck(
 ) -> None:
     case = result(before, fails("run", error), target=target)
     assert judge(["f"], [case]).level is level
+
+
+def test_registers_and_spills_are_told_before_against_after() -> None:
+    case = result(BROKEN, passed("compile"), target="h100")
+    before = replace(case.before, resources=(Resources("kernel", 88, 0),))
+    after = replace(case.after, resources=(Resources("kernel", 96, 16), Resources("other", 9, 0)))
+    told = judge(["f"], [replace(case, before=before, after=after)]).evidence
+    assert "96 registers (88 before), 16 bytes spilled (0 before)" in told
 
 
 def test_top_level_code_has_run_where_anything_has() -> None:

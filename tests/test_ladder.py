@@ -98,6 +98,10 @@ def test_wgmma_compiles_for_hopper_and_is_refused_for_blackwell(
         tmp_path, tmp_path / "mod.py", WGMMA, WGMMA, case, ["h100", "b200"]
     )
     assert names(hopper.after.stages)[:4] == ALL[:4]
+    [taken] = hopper.after.resources
+    assert taken.kernel == "kernel"
+    assert 0 < taken.registers <= 255
+    assert taken.spilled == 0
     assert judge(["kernel"], [hopper]).evidence.startswith("compiled for h100 (nvidia-cuda-nvcc")
     assert names(blackwell.after.stages) == ["import", "trace", "lower", "compile fails"]
     assert "wgmma" in blackwell.after.stages[-1].message

@@ -7,6 +7,7 @@ import platform
 from pathlib import Path
 
 from pallas_fix.targets import Target
+from pallas_fix.verify.resources import ASK
 
 _KEPT = frozenset(
     """
@@ -66,5 +67,5 @@ def environment(target: Target, folder: Path, device: bool) -> dict[str, str]:
         x86 = platform.machine().lower() in ("x86_64", "amd64")
         flags = [os.environ.get("XLA_FLAGS", ""), *_SAME_BITS[: 2 if x86 else 1]]
         own |= {"XLA_FLAGS": " ".join(filter(None, flags))} | _ONE_THREAD
-        return kept | own | _QUIET | _NO_TPU
+        return kept | own | _QUIET | _NO_TPU | ASK
     return kept | own | _QUIET | {"JAX_PLATFORMS": "tpu" if target.platform == "tpu" else "cuda"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pallas_fix.targets import TARGETS
-from pallas_fix.verify.verdict import CaseResult, Level, Stage, StageResult
+from pallas_fix.verify.verdict import CaseResult, Level, Resources, Stage, StageResult
 
 
 def failure(stages: Iterable[StageResult]) -> StageResult | None:
@@ -89,8 +89,9 @@ def of_commands(results: Iterable[CaseResult]) -> str:
     for result in results:
         if result.is_command and passed(result.after.stages, Stage.RUN):
             before = failure(result.before.stages)
-            said = result.after.stages[-1].message
-            how = f"failed before ({before.message}), passes now" if before else "passes as before"
+            said = result.after.stages[-1].message or "exit status 0"
+            failed = before and (before.message or before.error)
+            how = f"failed before ({failed}), passes now" if failed else "passes as before"
             told.append(f"`{result.case}` {how} ({said})")
     return "; ".join(told)
 
@@ -127,7 +128,7 @@ def _compared(level: Level, results: Sequence[CaseResult]) -> str:
 def _compiled(results: Sequence[CaseResult]) -> str:
     """For which targets the strongest cases compile, and what was missing where not."""
     tools = {
-        result.target: result.tools[-1]
+        result.target: _told(result.tools[-1], result)
         for result in results
         if result.tools and passed(result.after.stages, Stage.COMPILE)
     }
@@ -140,7 +141,26 @@ def _compiled(results: Sequence[CaseResult]) -> str:
 def _tool(level: Level, result: CaseResult) -> str:
     if not result.tools:
         return ""
-    return result.tools[-1] if level is Level.COMPILED else result.tools[0]
+    return _told(result.tools[-1], result) if level is Level.COMPILED else result.tools[0]
+
+
+def _told(tool: str, result: CaseResult) -> str:
+    """A compiler, and what its code takes: the most of all kernels, and before where it differs."""
+    after, before = (_most(side.resources) for side in (result.after, result.before))
+    if after is None:
+        return tool
+    words = [
+        f"{now} {unit}" + (f" ({then} before)" if then not in (None, now) else "")
+        for now, then, unit in zip(
+            after, before or (None, None), ("registers", "bytes spilled"), strict=True
+        )
+    ]
+    return f"{tool}: {', '.join(words)}"
+
+
+def _most(taken: Iterable[Resources]) -> tuple[int, int] | None:
+    """Registers and spilled bytes of the kernel that takes most."""
+    return max(((one.registers, one.spilled) for one in taken), default=None)
 
 
 def _missing(results: Sequence[CaseResult]) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from pallas_fix.targets import Target
 from pallas_fix.verify.ends import End, Limits, finish
 from pallas_fix.verify.environment import environment
+from pallas_fix.verify.resources import resources
 from pallas_fix.verify.verdict import Hazard, Resources, Stage, StageResult
 
 START = Path(__file__).parent / "worker" / "start.py"
@@ -128,14 +129,13 @@ class Worker:
                     outcome.numbers.append(event)
                 case "difference":
                     outcome.differences.append(event)
-                case "resources":
-                    outcome.resources = tuple(Resources(**one) for one in event["kernels"])
                 case "files":
                     outcome.files = frozenset(event["paths"])
                     told = True
                 case "exit":
                     end = End(event["code"], event["reason"], event["output"])
                     finish(outcome.stages, begun, end, limits, job["root"])
+                    outcome.resources = tuple(resources(end.output))
                     asked = all(stage.ok is not None for stage in outcome.stages)
                     outcome.repeatable = told and asked and not end.code and not end.reason
                     return outcome
