@@ -319,5 +319,5 @@ class TestProjects:
         assert inner[0] == "for packages/inner/src/k.py:"
         assert f"settings {file}" in inner
         assert "jax      0.12.0.1 (tool.pallas-fix.jax)" in inner
-        assert "rules    GPU001, GPU003" in inner
+        assert "rules    GPU001, GPU003, IGN001" in inner
         assert "loads    all (tool.pallas-fix.loads)" in inner

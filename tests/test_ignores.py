@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from console import Console
+from kernels import MXU
 from pallas_fix.comments import heeding, read, wrong
 from pallas_fix.edits import Code, Fix, Replace, SetComment, Span
 from pallas_fix.examine import Task, examine
@@ -350,14 +351,17 @@ class TestAdding:
 
 class TestCommandLine:
     def test_an_unused_one_is_removed_and_not_verified(self, console: Console) -> None:
-        Path("k.py").write_text("x = 1  # pallas-fix: ignore[TPU001] old\n")
+        comment = "  # pallas-fix: ignore[TPU001] old"
+        Path("k.py").write_text(MXU.replace("acc_lhs(", f"acc_lhs({comment}\n            ", 1))
         status, _, error = console.call("apply", "--check", "k.py")
         assert (status, "IGN001 [unused-ignore] `ignore[TPU001]` hides nothing" in error) == (
             1,
             True,
         )
         status, _, error = console.call("apply", "k.py")
-        assert (status, Path("k.py").read_text()) == (0, "x = 1\n")
+        assert status == 0
+        assert Path("k.py").read_text() == MXU.replace("acc_lhs(", "acc_lhs(\n            ", 1)
+        assert "add this line" not in error
         assert "only a comment changes, so there is nothing to verify" in error
 
     def test_it_can_be_deselected(self, console: Console) -> None:

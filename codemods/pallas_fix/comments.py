@@ -19,6 +19,7 @@ _SKIP = re.compile(rb"(?:[^\r\n]*(?:\r\n|\r|\n)){0,9}[ \t]*#[ \t]*pallas-fix:[ \
 _OTHER = r"(?=\s+#(?:\s|noqa\b|type:|fmt:|pylint:|pyright:)|\s*$)"
 _COMMENT = re.compile(r"(?<!\S)#\s*pallas-fix:\s*(?P<word>[\w-]*)(?P<rest>.*?)" + _OTHER)
 _CODES = re.compile(r"\s*\[(?P<codes>[^\]]*)\]\s*(?P<reason>.*)")
+_RETURN = re.compile(r"\r\n?")
 _WORDS = ("case", "ignore", "skip-file")
 _BLANK = frozenset({tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER})
 
@@ -99,12 +100,20 @@ def read(text: str) -> Comments:
         return Comments()
     reader = _Reader()
     try:
-        lines = io.StringIO(text.removeprefix("\ufeff"), newline="")
-        for token in tokenize.generate_tokens(lines.readline):
+        for token in tokens(text):
             reader.take(token)
     except (tokenize.TokenError, SyntaxError):
         pass
     return reader.comments()
+
+
+def tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    """The tokens of a text, also where carriage returns end its lines.
+
+    Raises SyntaxError or tokenize.TokenError where it cannot be split into tokens.
+    """
+    lines = io.StringIO(_RETURN.sub("\n", text.removeprefix("\ufeff")))
+    return tokenize.generate_tokens(lines.readline)
 
 
 class _Reader:

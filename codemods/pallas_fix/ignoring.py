@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 import tokenize
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from pallas_fix.comments import Ignore, read
+from pallas_fix.comments import Ignore, read, tokens
 from pallas_fix.rules.base import Finding
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
@@ -145,8 +144,7 @@ def _layout(lines: Sequence[str]) -> tuple[set[int], dict[int, int], dict[int, s
     starts: dict[int, int] = {}
     comments: dict[int, str] = {}
     start = 0
-    source = io.StringIO("".join(lines), newline="")
-    for token in tokenize.generate_tokens(source.readline):
+    for token in tokens("".join(lines)):
         line = token.start[0]
         if token.type == tokenize.COMMENT:
             comments[line] = token.string

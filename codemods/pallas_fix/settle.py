@@ -159,6 +159,8 @@ class _Teller:
         """The line to paste, where no case reached a fix and another one may."""
         if self.verification is None or verdict.level is not Level.UNVERIFIED:
             return ""
+        if _only_comments(finding):
+            return ""
         if _has_cases(verdict) or not self.verification.imports(self.task.source):
             return ""
         from pallas_fix.facts import Facts
