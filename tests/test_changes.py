@@ -381,6 +381,7 @@ class TestRuns:
 
     def test_exactly_what_the_branch_changed(self, branch: Repository, console: Console) -> None:
         assert self.found(console, "--since", "main", ".") == []
+        assert "no file has changed (--since main)" in console.apply("--since", "main", ".")[2]
         branch.git("mv", "kernels/both.py", "kernels/renamed.py")
         branch.write("kernels/renamed.py", "import os\n" + second_touched(BOTH))
         branch.write("kernels/new.py", KERNEL)

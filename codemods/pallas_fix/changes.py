@@ -33,6 +33,9 @@ class Changes:
         self._trees: dict[str, _Tree] = {}
         self._of_folder: dict[str, str | None] = {}
 
+    def __str__(self) -> str:
+        return self._option if self._since is None else f"{self._option} {self._since}"
+
     def concern(self, path: Path) -> bool:
         """False if no line of the file at `path` changed.
 

@@ -81,6 +81,8 @@ class Tasks:
 
     def notes(self) -> Iterator[str]:
         """What the account says of findings that do not count."""
+        if self.changes is not None and not self.looked_at:
+            yield f"no file has changed ({self.changes})"
         if self._unchanged:
             yield f"{_count(self._unchanged)} on unchanged lines: left alone"
         if self.baseline is None:
