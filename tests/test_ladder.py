@@ -1,25 +1,22 @@
-"""The ladder on real kernels, and on code that does what no worker should survive."""
+"""The ladder on real kernels: its stages, its numbers, and what may be missing."""
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
+from climbing import climb, names, write
 from kernels import MXU, WGMMA
 from pallas_fix.targets import Target
 from pallas_fix.verify.cases import parse_case
 from pallas_fix.verify.environment import environment
 from pallas_fix.verify.judge import judge
 from pallas_fix.verify.ladder import Ladder, Limits
-from pallas_fix.verify.verdict import CaseResult, Level, Stage, StageResult
+from pallas_fix.verify.verdict import Level, Stage
 
 MXU_CASE = "matmul(bf16[64,256], bf16[256,256])"
 WGMMA_CASE = "matmul(f16[64,64], f16[64,128])"
@@ -31,34 +28,6 @@ def ladder() -> Iterator[Ladder]:
     limits = Limits(wall=60, output=1 << 20, memory=8 << 30)
     with Ladder(Path(sys.executable), limits=limits) as ladder:
         yield ladder
-
-
-def write(root: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(dedent(text))
-
-
-def climb(
-    ladder: Ladder,
-    root: Path,
-    text: str,
-    case: str,
-    target: str = "tpu7x",
-    name: str = "mod.py",
-    before: str | None = None,
-) -> CaseResult:
-    """One case of one file; the file before is the same unless given."""
-    write(root, {name: text})
-    text = dedent(text)
-    [result] = ladder.check(
-        root, root / name, text if before is None else before, text, [parse_case(case)], [target]
-    )
-    return result
-
-
-def names(stages: tuple[StageResult, ...]) -> list[str]:
-    return [f"{stage.stage}{'' if stage.ok else ' fails'}" for stage in stages]
 
 
 @pytest.mark.newest
@@ -134,17 +103,6 @@ def test_a_chip_without_accumulators(ladder: Ladder, tmp_path: Path) -> None:
     assert (failure.ok, failure.message) == (False, "Accumulators are not available on TPU v6e")
 
 
-@pytest.mark.newest
-@pytest.mark.compile
-def test_an_abort_of_the_compiler_is_a_result(ladder: Ladder, tmp_path: Path) -> None:
-    text = MXU.replace("mxu_index=0", "mxu_index=7")
-    failure = climb(ladder, tmp_path, text, MXU_CASE).after.stages[-1]
-    assert (failure.stage, failure.ok, failure.error) == (Stage.COMPILE, False, "SIGABRT")
-    assert "Check failed" in failure.message
-    assert failure.message.endswith("(during compile)")
-    assert climb(ladder, tmp_path, MXU, MXU_CASE).after.stages[-1].ok
-
-
 @pytest.mark.compile
 def test_interpret_mode_of_the_user_is_not_what_is_compiled(ladder: Ladder, tmp_path: Path) -> None:
     text = MXU.replace("pl.pallas_call(kernel,", "pl.pallas_call(kernel, interpret=True,")
@@ -201,159 +159,6 @@ def test_files_are_imported_as_their_project_imports_them(
     result = climb(ladder, tmp_path, text, "run(f32[8], n=2)", name=name)
     assert names(result.after.stages)[:3] == ["import", "trace", "lower"], result.after.stages[-1]
     assert result.after.entered == {"run"}
-
-
-@pytest.mark.compile
-@pytest.mark.parametrize(
-    ("text", "stage", "error", "message"),
-    [
-        ("import no_such_module", "import", "ModuleNotFoundError", "No module named"),
-        ("x = (", "import", "SyntaxError", "was never closed"),
-        ("import sys; sys.exit(3)", "import", "SystemExit", "the code called sys.exit(3)"),
-        (
-            "import os; os._exit(0)",
-            "import",
-            "Exit",
-            "ended the process with status 0 (during import)",
-        ),
-        ("def f(x): import os; os._exit(4)", "trace", "Exit", "status 4 (during trace)"),
-        (
-            "def f(x): import os; os.kill(os.getpid(), 11)",
-            "trace",
-            "SIGSEGV",
-            "crashed with SIGSEGV",
-        ),
-        ("def f(x): raise KeyboardInterrupt", "trace", "KeyboardInterrupt", ""),
-        ("def f(x): return bytearray(1 << 36)", "trace", "MemoryError", "memory limit"),
-        (
-            "def f(x):\n    while True: print('flood' * 999)",
-            "trace",
-            "OutputLimit",
-            "more than 1 MB",
-        ),
-        ("def f(x): return f(x)", "trace", "RecursionError", ""),
-        ("def f(x): return g(x)", "trace", "NameError", "name 'g' is not defined"),
-        ("def g(x): pass", "trace", "AttributeError", "the file has no 'f'"),
-        ("def f(x): return input()", "trace", "EOFError", ""),
-    ],
-)
-def test_what_users_code_may_do(
-    ladder: Ladder, tmp_path: Path, text: str, stage: str, error: str, message: str
-) -> None:
-    result = climb(ladder, tmp_path, text + "\n", "f(f32[8])")
-    failure = result.after.stages[-1]
-    assert (failure.stage, failure.ok, failure.error) == (stage, False, error)
-    assert message in failure.message
-    if error in ("ModuleNotFoundError", "SyntaxError", "MemoryError", "NameError", "SystemExit"):
-        assert failure.where == "mod.py:1"
-
-
-@pytest.mark.compile
-def test_a_hang_ends_with_all_that_it_started(tmp_path: Path) -> None:
-    text = """\
-    import os, subprocess, sys, time
-    def f(x):
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-        with open(os.environ["PALLAS_FIX_TEST_FILE"], "w") as file:
-            file.write(str(child.pid))
-        time.sleep(600)
-    """
-    note = tmp_path / "pid"
-    text = text.replace('os.environ["PALLAS_FIX_TEST_FILE"]', repr(str(note)))
-    with Ladder(Path(sys.executable), limits=Limits(wall=3), until=Stage.TRACE) as ladder:
-        failure = climb(ladder, tmp_path, text, "f(f32[8])").after.stages[-1]
-    assert (failure.stage, failure.ok, failure.error) == (Stage.TRACE, False, "Timeout")
-    assert "no end after 3 s" in failure.message
-    assert not running(int(note.read_text()))
-
-
-def running(pid: int) -> bool:
-    """True if a process of that number runs and is no zombie."""
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
-def test_an_interrupt_does_not_wait_for_a_worker_that_starts(tmp_path: Path) -> None:
-    """The interpreter, a script in its place, takes longer to import jax than anybody waits."""
-    started = tmp_path / "started"
-    python = tmp_path / "python"
-    python.write_text(f"#!/bin/sh\ntouch '{started}'\nexec sleep 600\n")
-    python.chmod(0o755)
-    write(tmp_path, {"mod.py": "def f(x): ...\n"})
-    ladder = Ladder(python)
-
-    def climb() -> list[CaseResult]:
-        text = (tmp_path / "mod.py").read_text()
-        case = parse_case("f(f32[8])")
-        return ladder.check(tmp_path, tmp_path / "mod.py", text, text, [case], ["v6e"])
-
-    with ThreadPoolExecutor() as pool:
-        answer = pool.submit(climb)
-        while not started.exists():
-            time.sleep(0.05)
-        ladder.close()
-        [result] = answer.result(timeout=60)
-    [stage] = result.after.stages
-    assert (stage.stage, stage.ok) == (Stage.IMPORT, None)
-
-
-@pytest.mark.compile
-def test_an_interrupt_ends_all_workers(tmp_path: Path) -> None:
-    note = tmp_path / "pid"
-    write(
-        tmp_path,
-        {
-            "mod.py": f"""\
-            import os, time
-            def f(x):
-                with open({str(note)!r}, "w") as file:
-                    file.write(str(os.getpid()))
-                time.sleep(600)
-            """
-        },
-    )
-    program = """\
-    import sys
-    from pathlib import Path
-    from pallas_fix.verify.cases import parse_case
-    from pallas_fix.verify.ladder import Ladder
-    root = Path(sys.argv[1])
-    text = (root / "mod.py").read_text()
-    with Ladder(Path(sys.executable)) as ladder:
-        ladder.check(root, root / "mod.py", text, text, [parse_case("f(f32[8])")], ["v6e"])
-    """
-    process = subprocess.Popen(
-        [sys.executable, "-c", dedent(program), str(tmp_path)], stderr=subprocess.PIPE
-    )
-    while process.poll() is None and not (note.exists() and note.read_text()):
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert b"KeyboardInterrupt" in errors
-    assert not running(int(note.read_text()))
-
-
-@pytest.mark.compile
-def test_the_users_files_and_secrets_stay_out_of_reach(
-    ladder: Ladder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = """\
-    import os, pathlib, sys
-    def f(x):
-        pathlib.Path(__file__).write_text("")
-        pathlib.Path("new").write_text("")
-        assert "SECRET_TOKEN" not in os.environ
-        assert pathlib.Path.home() != pathlib.Path("/root")
-        assert not [path for path in sys.path if path.endswith("verify/worker")]
-        return x
-    """
-    monkeypatch.setenv("SECRET_TOKEN", "x")
-    result = climb(ladder, tmp_path, text, "f(f32[8])")
-    assert names(result.after.stages)[:2] == ["import", "trace"], result.after.stages[-1]
-    assert (tmp_path / "mod.py").read_text() == dedent(text)
-    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.compile
