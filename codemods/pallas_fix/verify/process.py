@@ -35,9 +35,9 @@ class Outcome:
 
     `ran_on` names where kernels ran, `steps` counts what was accumulated there. `numbers` has one
     item for each set of inputs, as `worker/numbers.py` describes it, and `differences` one for
-    each that was compared. `files` are those that it opened, `tools` the
+    each that was compared. `files` are what it looked at (`worker/opened.py`), `tools` the
     versions of what the worker works with. `lost` tells that no worker could do the job,
-    `repeatable` that another run would answer the same.
+    `repeatable` that it came to its end and depends on nothing but the job and `files`.
     """
 
     stages: list[StageResult] = field(default_factory=list)
@@ -131,13 +131,12 @@ class Worker:
                     outcome.differences.append(event)
                 case "files":
                     outcome.files = frozenset(event["paths"])
-                    told = True
+                    told = not event["more"]
                 case "exit":
                     end = End(event["code"], event["reason"], event["output"])
                     finish(outcome.stages, begun, end, limits, job["root"])
                     outcome.resources = tuple(resources(end.output))
-                    asked = all(stage.ok is not None for stage in outcome.stages)
-                    outcome.repeatable = told and asked and not end.code and not end.reason
+                    outcome.repeatable = told and not end.code and not end.reason
                     return outcome
         self.close()
         raise WorkerError(f"the worker for {self.target.name} is gone")

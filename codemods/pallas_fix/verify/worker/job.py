@@ -28,7 +28,7 @@ def run(task: Task, target: Target, descriptor: int) -> None:
                 _compare(task, report)
     except Stopped:
         pass
-    report.send(event="files", paths=opened.told())
+    report.send(event="files", **opened.told())
 
 
 def _entered(task: Task, report: Report) -> Entered:
