@@ -39,6 +39,7 @@ _TPU_MODULES = (
 _GPU_MODULES = (
     "jax.experimental.pallas.mosaic_gpu",
     "jax.experimental.pallas.triton",
+    "jax._src.pallas.mosaic_gpu.interpret.interpret_pallas_call",
     "jax._src.pallas.mosaic_gpu.pallas_call_registration",
     "jax._src.pallas.triton.pallas_call_registration",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -40,14 +41,18 @@ class Simulator:
         from ..internals import gpu_pallas_call, gpu_store
 
         gpu_store.install()
-        self._params = plgpu.InterpretGPUParams(detect_races=self._races)
+        params = plgpu.InterpretGPUParams(detect_races=self._races)
         import jax._src.pallas.pallas_call as private
 
-        launch = self._interpreted(pl.pallas_call)
+        plgpu.kernel = _interpreted(plgpu.kernel, params)
+        pl.kernel = _interpreted(pl.kernel, params)
+        launch = _interpreted(pl.pallas_call, True)  # Triton has no interpreter of its own
         if self._oracle or generation() == "0.11.0":
-            launch = gpu_pallas_call.through_shim(launch)
+            launch = gpu_pallas_call.through_shim(launch, plgpu.kernel)
         pl.pallas_call = private.pallas_call = launch
-        plgpu.set_gpu_interpret_mode(self._params)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # `core_map` is deprecated since jax 0.11
+            pl.core_map = _interpreted(pl.core_map, params)
 
     def start(self) -> None:
         """Forget what has run."""
@@ -57,9 +62,12 @@ class Simulator:
         """What was wrong in the last run: {kind, severity, where, count, message}."""
         return list(self._found)
 
-    def _interpreted(self, launch: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(launch)
-        def stand_in(*args: Any, **kwargs: Any) -> Any:
-            return launch(*args, **kwargs | {"interpret": True})
 
-        return stand_in
+def _interpreted(launch: Callable[..., Any], how: object) -> Callable[..., Any]:
+    """A launch that is interpreted, whatever the user's code says."""
+
+    @functools.wraps(launch)
+    def stand_in(*args: Any, **kwargs: Any) -> Any:
+        return launch(*args, **kwargs | {"interpret": how})
+
+    return stand_in

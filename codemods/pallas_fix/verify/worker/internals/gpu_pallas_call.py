@@ -12,8 +12,11 @@ from typing import Any
 _TAKEN = frozenset(("grid", "in_specs", "out_specs", "scratch_shapes", "compiler_params"))
 
 
-def through_shim(launch: Callable[..., Any]) -> Callable[..., Any]:
-    """`launch`, with the calls for Mosaic GPU going to the shim; itself where there is none."""
+def through_shim(launch: Callable[..., Any], kernel_fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`launch`, with the calls for Mosaic GPU going to the shim, which launches by `kernel_fn`.
+
+    `launch` itself where jax has no shim.
+    """
     try:
         from jax._src.pallas.mosaic_gpu import core, pallas_call
     except ImportError:
@@ -31,6 +34,6 @@ def through_shim(launch: Callable[..., Any]) -> Callable[..., Any]:
                 "scratch_shapes": spec.scratch_shapes,
             }
         taken = {name: value for name, value in options.items() if name in _TAKEN and value}
-        return pallas_call.pallas_call(kernel, out_shape, **taken)
+        return pallas_call.pallas_call(kernel, out_shape, kernel_fn=kernel_fn, **taken)
 
     return stand_in
