@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -414,3 +415,217 @@ class TestStatus:
                 Level.UNVERIFIED,
                 Level.UNVERIFIED,
             ]
+
+
+CALLS = [
+    "Module.of_class(f32[48,128])",
+    "Module.static(f32[40,128])",
+    "custom(f32[24,128])",
+    "custom_backward((24, 128), f32[24,128])",
+    "jitted(f32[16,128], 2)",
+    "jitted(f32[56,128], 7)",
+    "launch(f32[8,128])",
+    "launch(f32[8,128], dtype=dtype<i8>)",
+    "launch(f32[8,128], dtype=jnp.bfloat16)",
+    "launch(f32[8,128], factor=3)",
+    "rebinding(f32[8,128], 1.0, f32[16,128], factor=4)",
+    "rebinding(f32[8,128], 2.5)",
+    "tree({'pair': (f32[8,128], f32[8,128]), 'one': bf16[]}, i32[2]:range(3,8))",
+]
+
+TESTS = """\
+import multiprocessing
+import os
+import subprocess
+import sys
+from threading import Thread
+
+import jax.numpy as jnp
+import pytest
+
+from kernels import launch
+
+
+def one(size):
+    launch(jnp.ones((size, 128)))
+
+
+def test_first():
+    one(8)
+
+
+def test_abort():
+    one(16)
+    os.abort()
+
+
+def test_exit():
+    os._exit(3)
+
+
+def test_spawned():
+    child = multiprocessing.get_context("spawn").Process(target=one, args=(24,))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+
+
+def test_started():
+    code = "import test_all; test_all.one(32)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_threads():
+    threads = [Thread(target=one, args=(size,)) for size in (40, 48)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+class TestMore:
+    @pytest.mark.parametrize("size", [56, 64])
+    def test_sizes(self, size):
+        one(size)
+"""
+
+
+def copied(name: str, project: Path) -> None:
+    shutil.copytree(PROJECT.parent / name, project, dirs_exist_ok=True)
+
+
+@pytest.mark.compile
+class TestLaunches:
+    def test_of_all_kinds_of_calls(self, project: Path, console: Console) -> None:
+        copied("calls", project)
+        status, out, error = console.call("record", "python main.py")
+        assert (status, out) == (0, b"")
+        cases = read_cases(project / "pallas-fix-cases.toml")
+        assert [str(one.case).removeprefix("kernels.py:") for one in cases] == CALLS
+        assert {(one.kernel, one.where) for one in cases} == {("body", "kernels.py:11")}
+        assert error.splitlines()[1:] == [
+            "$ python main.py: exit status 0; 16 launches of 1 kernel recorded, "
+            "3 of them as no case",
+            "no case can be written for 3 launches:",
+            "    1 x Module.method is a method",
+            "    1 x config of configured is an object of type Config",
+            "    1 x make.<locals>.run is defined inside of another function",
+            f"wrote 13 cases to {project / 'pallas-fix-cases.toml'}",
+        ]
+        [result] = [
+            result
+            for result in verified(console, "kernels.py:launch(f32[8,128], dtype=dtype<i8>)")
+            if result["stage"] == "run"
+        ]
+        assert result["ok"] is True
+
+    def test_in_processes_of_all_kinds_and_after_crashes(self, project: Path) -> None:
+        copied("calls", project)
+        (project / "test_all.py").write_text(TESTS)
+        commands = run_all(project, ["pytest -q -p no:cacheprovider test_all.py"])
+        [ran] = commands.first()
+        assert ran.error == "SIGABRT"
+        assert ran.said == (
+            "test_all.py::test_abort and 1 more ended the process; "
+            "the others: 5 passed, 3 deselected"
+        )
+        sizes = [one.size // 128 for one in commands.recorded]
+        assert sorted(sizes) == [8, 16, 24, 32, 40, 48, 56, 64]
+
+    def test_under_xdist(self, project: Path) -> None:
+        copied("calls", project)
+        (project / "test_all.py").write_text(TESTS)
+        commands = run_all(project, ["pytest -q -n 2 test_all.py -k 'not abort and not exit'"])
+        [ran] = commands.first()
+        assert (ran.error, ran.said) == ("", "6 passed")
+        assert sorted(one.size // 128 for one in commands.recorded) == [8, 24, 32, 40, 48, 56, 64]
+
+    def test_a_process_without_pallas_does_not_import_jax(self, project: Path) -> None:
+        (project / "sitecustomize.py").write_text("print('own')\n")
+        (project / "a.py").write_text(
+            "import sys\n"
+            "assert not {'jax', 'numpy'} & sys.modules.keys()\n"
+            "assert sys.modules['sitecustomize'].__file__.startswith(sys.path[0])\n"
+            "assert 'capture' not in ''.join(sys.path)\n"
+        )
+        [ran] = run_all(project, ["PYTHONPATH=$PYTHONPATH:. python a.py"]).first()
+        assert (ran.error, ran.said) == ("", "own")
+
+    def test_an_installed_project_is_that_of_the_copy(self, project: Path, tmp_path: Path) -> None:
+        (project / "lib").mkdir()
+        (project / "lib" / "mod.py").write_text("")
+        (project / "a.py").write_text(
+            "import mod, os\nassert mod.__file__.startswith(os.getcwd()), mod.__file__\n"
+        )
+        site = tmp_path / "site"
+        site.mkdir()
+        (site / "sitecustomize.py").write_text(
+            "import importlib.machinery, importlib.util, sys\n"
+            "class Editable:\n"
+            "    def find_spec(self, name, path, target=None):\n"
+            "        if name == 'mod':\n"
+            "            return importlib.util.spec_from_file_location(\n"
+            f"                name, {str(project / 'lib' / 'mod.py')!r})\n"
+            "sys.meta_path.append(Editable())\n"
+        )
+        [ran] = run_all(project, [f"PYTHONPATH=$PYTHONPATH:{site} python a.py"]).first()
+        assert (ran.error, ran.said) == ("", "")
+
+
+def verified(console: Console, case: str) -> list[dict[str, object]]:
+    """The stages of a case."""
+    _, out, _ = console.call("verify", "--until", "run", "--output", "json", case)
+    stages: list[dict[str, object]] = json.loads(out)["cases"][0]["after"]["stages"]
+    return stages
+
+
+@pytest.mark.newest
+@pytest.mark.compile
+class TestProject:
+    def test_is_recorded_verified_and_written(self, project: Path, console: Console) -> None:
+        copied("attention", project)
+        status, out, error = console.call(
+            "apply", "--run", "pytest -q tests/kernels", "--output", "json", "."
+        )
+        assert status == 0, error
+        document = json.loads(out)
+        assert document["notes"] == [
+            "$ pytest -q tests/kernels: exit status 1 (4 failed, 3 passed); "
+            "6 launches of 4 kernels recorded"
+        ]
+        [file] = document["files"]
+        [finding] = file["findings"]
+        assert (finding["code"], finding["state"], finding["level"]) == ("TPU001", "fixed", "equal")
+        assert finding["evidence"].endswith(
+            "; `$ pytest -q tests/kernels` failed before (4 failed, 3 passed), "
+            "passes now (7 passed)"
+        )
+        assert [case["case"] for case in finding["cases"]] == [
+            "matmul(bf16[32,256], bf16[256,256])",
+            "matmul(bf16[64,256], bf16[256,256], block=64)",
+            "matmul(bf16[64,256], bf16[256,256])",
+            "$ pytest -q tests/kernels",
+        ]
+        assert finding["cases"][-1]["command"].endswith(
+            f"--run 'pytest -q tests/kernels' {file['path']}"
+        )
+        text = (project / "src" / "shapes_lab" / "kernels" / "matmul.py").read_text()
+        assert "pltpu.ACC(0)" in text
+        assert sorted(os.listdir(project)) == ["pyproject.toml", "scripts", "src", "tests"]
+
+    def test_kept_cases_verify_without_the_command(self, project: Path, console: Console) -> None:
+        copied("attention", project)
+        bench = "PYTHONPATH=$PYTHONPATH:src python scripts/bench.py"
+        status, _, error = console.call("record", bench)
+        assert status == 1
+        assert "Expected an accumulator ref" in error
+        status, out, _ = console.call("apply", "--output", "json", ".")
+        assert status == 0
+        [finding] = json.loads(out)["files"][0]["findings"]
+        assert finding["level"] == "equal"
+        assert [case["case"] for case in finding["cases"]] == [
+            "matmul(bf16[128,256], bf16[256,256])"
+        ]
+        before = (project / "pallas-fix-cases.toml").read_text()
+        assert console.call("record", bench)[0] == 0
+        assert "no longer launched" not in before

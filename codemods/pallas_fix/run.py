@@ -189,9 +189,10 @@ class Run:
         """Run the commands on the project as it is, if they have not been yet."""
         commands = self._commands_of(self.request.projects.of(source.path))
         if commands is not None:
-            from pallas_fix.verify.commands import summary
+            from pallas_fix.verify.commands import reasons, summary
 
-            self._notes |= dict.fromkeys(map(summary, commands.first()))
+            for ran in commands.first():
+                self._notes |= dict.fromkeys(filter(None, (summary(ran), reasons(ran))))
 
     def _ladder(self, config: Config) -> Climber:
         """The ladder under the interpreters that `config` names; those of each are started once."""

@@ -61,7 +61,7 @@ class Commands:
         after = self._run(self._texts | {path: content})
         target = self._setup.targets[0].name
         return [
-            CaseResult(f"$ {old.command}", target, _side(old, path), _side(new, path))
+            CaseResult(f"$ {old.command}", target, _side(old, path), _side(new, path, old))
             for old, new in zip(before, after, strict=True)
         ]
 
@@ -149,16 +149,43 @@ def summary(ran: Ran) -> str:
     return f"$ {ran.command}: {ended or 'exit status 0'}; {seen}"
 
 
+def reasons(ran: Ran) -> str:
+    """One line on the launches that no case can say, and why; empty where there are none."""
+    refused = ran.told.refused
+    if not refused:
+        return ""
+    told = [reason for reason, _ in refused.most_common(_MOST_REASONS)]
+    told += ["..."] if len(refused) > _MOST_REASONS else []
+    launches = count(refused.total(), "launch", "launches")
+    return f"no case can be written for {launches}: {'; '.join(told)}"
+
+
+_MOST_REASONS = 3
+
+
 def count(number: int, word: str, words: str = "") -> str:
     """`1 case`, `2 cases`."""
     return f"{number} {word if number == 1 else words or f'{word}s'}"
 
 
-def _side(ran: Ran, path: Path) -> Side:
+def _side(ran: Ran, path: Path, before: Ran | None = None) -> Side:
+    """What a command says of the file at `path`, with the file as it is or, after `before`, fixed.
+
+    The hazards are those in the file, and those elsewhere that were not there before.
+    """
     stage = StageResult(Stage.RUN, not ran.error, round(ran.seconds, 3), ran.error, ran.said)
+    hazards = ran.told.hazards
+    if before is not None:
+        known = {(hazard.kind, hazard.where) for hazard in before.told.hazards}
+        hazards = [
+            hazard
+            for hazard in hazards
+            if hazard.where.startswith(f"{path}:")
+            or not (before.error or (hazard.kind, hazard.where) in known)
+        ]
     return Side(
         stages=(stage,),
         entered=frozenset(ran.told.entered.get(str(path), ())),
         ran_on=tuple(ran.told.ran_on),
-        hazards=tuple(ran.told.hazards),
+        hazards=tuple(hazards),
     )

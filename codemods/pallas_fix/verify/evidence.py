@@ -17,6 +17,11 @@ def passed(stages: Iterable[StageResult], wanted: Stage) -> bool:
     return any(stage.stage is wanted and stage.ok for stage in stages)
 
 
+def refused(stages: Iterable[StageResult]) -> StageResult | None:
+    """The stage at which jax or the compiler refuses a version."""
+    return failure(stage for stage in stages if stage.stage is not Stage.RUN)
+
+
 def describe(failed: StageResult | None) -> str:
     """A failed stage in one line; empty where none failed."""
     if failed is None:
@@ -60,8 +65,14 @@ def refutation(result: CaseResult, failed: StageResult) -> str:
     return f"{result.case} {how} at {failed.stage} for {result.target}: {describe(failed)}"
 
 
-def wrong_numbers(result: CaseResult) -> str:
-    """Why the numbers or the hazards of a case speak against the fix; empty where they do not."""
+def wrong_numbers(result: CaseResult, meant: bool) -> str:
+    """Why the numbers or the hazards of a case speak against the fix; empty where they do not.
+
+    A file before that jax refuses has numbers to hold a fix to only where it is known what its
+    author `meant`.
+    """
+    if refused(result.before.stages) is not None and not meant:
+        return ""
     for comparison in result.compared:
         if comparison.same is False and not comparison.close:
             return f"{result.case} computes other numbers on {comparison.on}: {comparison.message}"
@@ -173,6 +184,8 @@ def _missing(results: Sequence[CaseResult]) -> str:
         for comparison in result.compared:
             if comparison.same is None:
                 return f"numbers not compared: {comparison.message}"
+            if comparison.same is False and not comparison.close:
+                return "numbers not compared: what the file before means is not known"
     for result in results:
         after = failure(result.after.stages)
         if after is not None:

@@ -99,7 +99,9 @@ class Launches:
 
             def launch(body: Any) -> Any:
                 with self._noted(Launch("core_map", platform, body, options), (), sys._getframe(1)):
-                    return make(*args, **kwargs)(body)
+                    result = make(*args, **kwargs)(body)
+                    self._simulation.ended(platform, result)
+                    return result
 
             return launch
 
@@ -117,7 +119,9 @@ class Launches:
         @functools.wraps(built)
         def operate(*operands: Any, **kwargs: Any) -> Any:
             with self._noted(launch, operands, sys._getframe(1)):
-                return built(*operands, **kwargs)
+                results = built(*operands, **kwargs)
+                self._simulation.ended(launch.platform, results)
+                return results
 
         return operate
 
@@ -136,7 +140,6 @@ class Launches:
         try:
             with self._simulation.running(launch.platform):
                 yield
-            self._simulation.ran(launch.platform)
         finally:
             self._here.inside = False
             if note is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,6 +29,7 @@ class Simulation:
         self._simulators: dict[str, Any] = {}
         self._functions: dict[str, dict[str, Callable[..., Any]]] = {}
         self._used: set[str] = set()
+        self._alone = threading.RLock()
         self._root = root
 
     def install(self) -> None:
@@ -64,10 +66,11 @@ class Simulation:
 
     @contextmanager
     def running(self, platform: str) -> Iterator[None]:
-        """While a launch for that platform is built and runs."""
+        """While a launch for that platform is built and runs; no other thread's does."""
         target = self._targets.get(platform)
         with ExitStack() as stack:
             if target is not None:
+                stack.enter_context(self._alone)
                 if jax.sharding.get_abstract_mesh().empty:
                     stack.enter_context(chips.mesh(target))
                 if platform == "gpu" and len(self._simulators) > 1:
@@ -77,9 +80,12 @@ class Simulation:
                     stack.enter_context(mosaic_gpu.force_gpu_interpret_mode(params))
             yield
 
-    def ran(self, platform: str) -> None:
-        """A launch for that platform has run."""
-        self._used.add(platform)
+    def ended(self, platform: str, results: Any) -> None:
+        """Wait for the end of a launch, for jax interprets one kernel at a time."""
+        if platform in self._simulators:
+            leaves = jax.tree.leaves(results)
+            jax.block_until_ready([one for one in leaves if not isinstance(one, jax.core.Tracer)])
+            self._used.add(platform)
 
     def start(self) -> None:
         """Forget what has run."""
