@@ -234,6 +234,14 @@ def test_a_failed_run_refutes_only_what_ran_before_or_is_stuck(
     assert judge(["f"], [case]).level is level
 
 
+def test_numbers_of_a_file_that_jax_refuses_speak_only_where_its_meaning_is_known() -> None:
+    case = result((*BROKEN, StageResult(Stage.RUN, True)), passed("run"), compared=numbers(False))
+    assert judge(["f"], [case]).level is Level.REFUTED
+    verdict = judge(["f"], [case], meant=False)
+    assert verdict.level is Level.COMPILED
+    assert verdict.evidence.endswith("what the file before means is not known")
+
+
 def test_registers_and_spills_are_told_before_against_after() -> None:
     case = result(BROKEN, passed("compile"), target="h100")
     before = replace(case.before, resources=(Resources("kernel", 88, 0),))

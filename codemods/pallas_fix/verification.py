@@ -91,6 +91,7 @@ class Verification:
                 finding.fix.functions if finding.fix else (),
                 [*results, *said],
                 messages=rules[finding.code].messages,
+                meant=rules[finding.code].meant,
                 device=self._device,
             )
             for finding in applied

@@ -59,6 +59,7 @@ class AccumulatorAccess(Rule):
     name = "accumulator-access"
     triggers = ("matmul_acc_lhs", "matmul_pop")
     applies = since("0.11.2")
+    meant = True
     messages = (
         r"Loading from an accumulator is not supported",
         r"Storing into an accumulator is not supported",

@@ -99,6 +99,7 @@ class AccumulatorConstruction(Rule):
         "load_staged_rhs",
     )
     applies = since("0.11.2")
+    meant = True
     messages = (
         r"AccMemorySpace\.__init__\(\)",
         r"has no attribute '(?:\w*ACC(?:UM\w*)?\w*|\w*Accum\w*)'",

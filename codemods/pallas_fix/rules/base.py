@@ -53,6 +53,8 @@ class Rule(ABC):
     """Words of which a file must hold at least one, or it is not even parsed."""
     messages: ClassVar[tuple[str, ...]] = ()
     """Regular expressions of the jax errors that this rule owns."""
+    meant: ClassVar[bool] = False
+    """Whether the emulator knows what a file means that fails so: its numbers then refute."""
     applies: ClassVar[VersionRange] = since("0.4.30")
     """The jax versions on which the old form fails and the new one works."""
 

@@ -78,6 +78,7 @@ class VmemAccumulator(Rule):
     name = "vmem-accumulator"
     triggers = ("matmul_acc_lhs", "matmul_pop")
     applies = since("0.11.2")
+    meant = True
     messages = (
         r"Expected an accumulator ref, got",
         r"Can only call `?matmul_\w+`? on a `?Ref`?",

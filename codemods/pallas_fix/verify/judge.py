@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pallas_fix.targets import TARGETS
 from pallas_fix.verify import evidence
 from pallas_fix.verify.cases import MODULE
-from pallas_fix.verify.evidence import describe, failure, passed
+from pallas_fix.verify.evidence import describe, failure, passed, refused
 from pallas_fix.verify.verdict import CaseResult, Level, Stage, StageResult, Verdict
 
 _LEVELS = (
@@ -26,6 +26,7 @@ def judge(
     results: Sequence[CaseResult],
     *,
     messages: Sequence[str] = (),
+    meant: bool = True,
     device: bool = False,
 ) -> Verdict:
     """The verdict on a fix whose functions have these qualified names.
@@ -40,11 +41,13 @@ def judge(
     other kind, where it never worked. A command of the user that ended well before and does not
     any more refutes the fix whatever it entered.
 
-    With `device` the numbers of a device are a must: without them nothing is verified.
+    Numbers of a file before that jax refuses speak against a fix only where it is known what its
+    author `meant`. With `device` the numbers of a device are a must: without them nothing is
+    verified.
     """
     speaking = [result for result in results if _speaks(functions, result)]
     speaking = [result for result in speaking if not _foreign(result, speaking)]
-    failed_before = _first(describe(_refused(result.before.stages)) for result in speaking)
+    failed_before = _first(describe(refused(result.before.stages)) for result in speaking)
     silent: list[str] = []
     levels: list[tuple[Level, CaseResult]] = []
 
@@ -58,7 +61,7 @@ def judge(
             silent.append(f"{result.case} fails before and after: {describe(failed)}")
         elif failed and not evidence.says_nothing(result, failed):
             return verdict(Level.REFUTED, evidence.refutation(result, failed))
-        elif wrong := evidence.wrong_numbers(result):
+        elif wrong := evidence.wrong_numbers(result, meant):
             return verdict(Level.REFUTED, wrong)
         else:
             levels.append((_level(result), result))
@@ -99,11 +102,6 @@ def _foreign(result: CaseResult, others: Iterable[CaseResult]) -> bool:
         and passed(other.after.stages, Stage.TRACE)
         for other in others
     )
-
-
-def _refused(stages: Iterable[StageResult]) -> StageResult | None:
-    """The stage at which jax or the compiler refuses a version."""
-    return failure(stage for stage in stages if stage.stage is not Stage.RUN)
 
 
 def _first(texts: Iterable[str]) -> str:
