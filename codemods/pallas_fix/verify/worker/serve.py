@@ -11,6 +11,7 @@ import os
 import signal
 import warnings
 from contextlib import suppress
+from functools import partial
 
 from . import network
 from .child import Child
@@ -51,7 +52,7 @@ def serve(target_text: str, where: str) -> None:
     with suppress(BrokenPipeError):  # the tool is gone
         while (line := jobs.next()) is not None:
             task = json.loads(line)
-            child = Child(task, lambda report, task=task: job.run(task, target, report), answers)
+            child = Child(task, partial(job.run, task, target), answers)
             send(event="exit", **child.watch(jobs))
             if jobs.ended:
                 return
