@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pallas_fix.examine import Examined, Task
@@ -95,9 +96,17 @@ class _Teller:
     rules: Mapping[str, type[Rule]]
 
     def entries(self) -> tuple[Entry, ...]:
+        from pallas_fix.alone import Alone
+
         decision = self.decision
+        alone = Alone(self.task, decision.outcome)
         fixed = [
-            self._entry(finding, State.FIXED, verdict=verdict, case=self._case(finding, verdict))
+            replace(
+                self._entry(
+                    finding, State.FIXED, verdict=verdict, case=self._case(finding, verdict)
+                ),
+                alone=partial(alone.text, finding),
+            )
             for finding, verdict in zip(decision.outcome.applied, decision.verdicts, strict=True)
         ]
         withheld = {id(item.finding): item for item in decision.withheld}

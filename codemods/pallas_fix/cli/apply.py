@@ -17,6 +17,7 @@ from pallas_fix.cli.options import (
     counting,
     options,
     output,
+    repeated,
     where,
     which,
 )
@@ -109,6 +110,7 @@ def apply(paths: tuple[Path, ...], **given: Any) -> int:
             account = replace(run.account(), interrupted=True)
     if given["write_baseline"] and not account.interrupted:
         account = _recorded(account, given["write_baseline"], run.left())
+    account = replace(account, options=repeated(given))
     if diff_only:
         for part in diff(account):
             click.echo(part, nl=False)

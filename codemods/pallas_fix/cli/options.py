@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from pallas_fix.report.formats import CASE_FORMATS, FORMATS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -60,12 +62,6 @@ def _releases() -> Iterable[str]:
     from pallas_fix.versions import RELEASES
 
     return map(str, reversed(RELEASES))
-
-
-def _formats() -> Iterable[str]:
-    from pallas_fix.report.output import FORMATS
-
-    return FORMATS
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -167,13 +163,21 @@ counting = together(
 )
 """What of all that is found counts."""
 
-output = click.option(
-    "--output",
-    multiple=True,
-    metavar="FORMAT[=FILE]",
-    help="text (stderr) or json (stdout).",
-    shell_complete=completing(_formats),
-)
+
+def _output(formats: Sequence[str]) -> Callable[[Any], Any]:
+    """The option that names some of the formats."""
+    first, *others = formats
+    return click.option(
+        "--output",
+        multiple=True,
+        metavar="FORMAT[=FILE]",
+        help=f"{first} (stderr), {', '.join(others)} (stdout), or into a file; may be repeated.",
+        shell_complete=completing(lambda: formats),
+    )
+
+
+output = _output(FORMATS)
+case_output = _output(CASE_FORMATS)
 
 
 def check_counting(given: dict[str, Any], *, stdin: bool) -> None:
@@ -209,6 +213,21 @@ def options(given: dict[str, Any]) -> Options:
         before_python=given.get("before_python"),
         cases=given.get("case", ()),
     )
+
+
+def repeated(given: dict[str, Any]) -> tuple[str, ...]:
+    """The words that another run needs to find and verify the same.
+
+    Without those of --case and --run: each verdict knows its own.
+    """
+    words = [f"--{name.replace('_', '-')}" for name in ("no_verify", "unverified") if given[name]]
+    named = "select ignore target jax python before_python until require".split()
+    for name in named:
+        values = given[name] if isinstance(given[name], tuple) else (given[name],)
+        for value in values:
+            if value:
+                words += [f"--{name.replace('_', '-')}", str(value)]
+    return tuple(words)
 
 
 def cores() -> int:

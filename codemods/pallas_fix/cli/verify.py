@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pallas_fix.cli.options import EXISTING, cores, options, output, where
+from pallas_fix.cli.options import EXISTING, case_output, cores, options, where
 
 
 @click.command()
@@ -20,7 +20,7 @@ from pallas_fix.cli.options import EXISTING, cores, options, output, where
     help="Is this file the same? It is taken in the place of the first.",
 )
 @where
-@output
+@case_output
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. Default: the cores.")
 def verify(cases: tuple[str, ...], compare: Path | None, **given: Any) -> int:
     """Take each CASE up the ladder: import, trace, lower, compile, run, device.
@@ -45,6 +45,7 @@ def verify(cases: tuple[str, ...], compare: Path | None, **given: Any) -> int:
     from pallas_fix import verify_case
     from pallas_fix.projects import Projects
     from pallas_fix.report.cases import verified
+    from pallas_fix.report.formats import CASE_FORMATS
     from pallas_fix.report.output import Outputs
     from pallas_fix.report.terminal import progress
     from pallas_fix.rules import all_rules
@@ -55,7 +56,7 @@ def verify(cases: tuple[str, ...], compare: Path | None, **given: Any) -> int:
     read = [verify_case.read_case(case) for case in cases]
     projects = Projects([path for _, path in read], options(given), all_rules())
     until = Stage(given["until"] or "device")
-    outputs = Outputs.parse(given["output"], stdout_taken=False)
+    outputs = Outputs.parse(given["output"], stdout_taken=False, formats=CASE_FORMATS)
     results = []
     ladders: dict[Path, Ladder] = {}
     with progress(True) as say, ExitStack() as opened:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -28,7 +29,8 @@ class Entry:
     A `fixed` one has a verdict (None with `--no-verify`) and no reason. A `shown` one has a fix
     that was not written: `preview` holds its hunks, and the reason says what would have it
     written. A `not fixed` one has the reason. `case` is the line that would verify the fix,
-    where nothing did.
+    where nothing did. `alone` gives the text of the file with this fix and no other, None where it
+    goes only with others; it is worked out when it is called, which formats do that need it.
     """
 
     finding: Finding
@@ -38,6 +40,7 @@ class Entry:
     reason: Reason | None = None
     preview: bytes = b""
     case: str = ""
+    alone: Callable[[], str | None] = field(default=lambda: None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,8 @@ class Account:
     would write. `verified` is False with `--no-verify`. `hardware` is the sentence about where
     kernels ran. `notes` are about the run, not about one file. `interrupted` tells a run that did
     not come to its end, `recorded` one after which a baseline knows all that is left. `left_alone`
-    counts findings that are not on changed lines, or that a baseline knows.
+    counts findings that are not on changed lines, or that a baseline knows. `options` are the words
+    of the command line that another run needs to find and verify the same.
     """
 
     files: tuple[FileAccount, ...]
@@ -109,6 +113,7 @@ class Account:
     interrupted: bool = False
     recorded: bool = False
     left_alone: int = 0
+    options: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pallas_fix import __version__
-from pallas_fix.report.printable import printable
+from pallas_fix.report.printable import inert, printable
 from pallas_fix.verify.verdict import (
     CaseResult,
     Comparison,
@@ -105,7 +105,7 @@ def verified(
         return json.dumps(content, indent=2) + "\n"
     told = [line for result in results for line in lines(result, verbose)]
     told += [printable(f"{verdict.level}: {verdict.evidence}") for verdict in verdicts or ()]
-    return "".join(f"{line}\n" for line in told)
+    return "".join(f"{inert(line)}\n" for line in told)
 
 
 def document(result: CaseResult, command: Sequence[str] = ()) -> dict[str, Any]:

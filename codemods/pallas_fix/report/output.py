@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from pallas_fix.pyproject import ConfigError, nearest
+from pallas_fix.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from pallas_fix.report.account import Account
     from pallas_fix.report.text import Look
-
-FORMATS = ("text", "json")
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,18 @@ class Outputs:
     wanted: tuple[tuple[str, Path | None], ...]
 
     @classmethod
-    def parse(cls, words: Sequence[str], *, stdout_taken: bool) -> Outputs:
-        """Read `--output FORMAT[=FILE]`. Raises ConfigError."""
+    def parse(
+        cls, words: Sequence[str], *, stdout_taken: bool, formats: Sequence[str] = FORMATS
+    ) -> Outputs:
+        """Read `--output FORMAT[=FILE]`, each one of `formats`. Raises ConfigError."""
         wanted = []
         for word in words:
             name, equals, file = word.partition("=")
-            if name not in FORMATS:
-                raise ConfigError(f"--output: no format is called {name!r}{nearest(name, FORMATS)}")
+            if name not in formats:
+                hint = (
+                    nearest(name, formats) or f"; it is {', '.join(formats[:-1])} or {formats[-1]}"
+                )
+                raise ConfigError(f"--output: no format is called {name!r}{hint}")
             if equals and not file:
                 raise ConfigError(f"--output: {word!r} names no file after '='")
             if name != "text" and not file:
@@ -71,13 +76,8 @@ class Outputs:
 
 
 def _rendered(name: str, account: Account) -> str:
-    if name == "json":
-        from pallas_fix.report.json import document
-
-        return document(account)
-    from pallas_fix.report.text import Look, text
-
-    return "".join(f"{line}\n" for line in text(account, Look(verbosity=1)))
+    document: Callable[[Account], str] = import_module(f"pallas_fix.report.{name}").document
+    return document(account)
 
 
 def diff(account: Account) -> Iterator[bytes]:

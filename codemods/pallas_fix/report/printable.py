@@ -1,6 +1,8 @@
-"""Text from files and errors, made safe to print on a terminal."""
+"""Text from files and errors, made safe to print on a terminal and in a log."""
 
 from __future__ import annotations
+
+import re
 
 
 def printable(text: str) -> str:
@@ -16,6 +18,18 @@ def printable(text: str) -> str:
     )
 
 
+def inert(line: str) -> str:
+    """`line` without what the runners of CI services would obey in a log.
+
+    That is `::command::` at its start, after blanks too, and `##[command]` or `##vso[command]`
+    anywhere (actions/runner, ActionCommand.cs). One character is written as an escape.
+    """
+    if "::" not in line and "##" not in line:
+        return line
+    return _COMMAND.sub(lambda match: f"{match[1] or ''}\\x{ord(match[0][-1]):02x}", line)
+
+
+_COMMAND = re.compile(r"^(\s*):(?=:\S)|#(?=#\w*\[)")
 _ESCAPES = {"\t": "    ", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
 
 

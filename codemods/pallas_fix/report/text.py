@@ -12,7 +12,8 @@ import click
 from pallas_fix.files import SourceError
 from pallas_fix.report.account import Account, Entry, FileAccount, State
 from pallas_fix.report.cases import hazard_line, lines
-from pallas_fix.report.printable import printable
+from pallas_fix.report.printable import inert, printable
+from pallas_fix.report.proof import evidence, outcome
 from pallas_fix.report.statistics import table
 
 _HUNK_COLOURS = {"-": "red", "+": "green", "@": "cyan"}
@@ -33,22 +34,29 @@ class Look:
     statistics: bool = False
 
 
+def document(account: Account) -> str:
+    """All of the account as plain text, for a file."""
+    return "".join(f"{line}\n" for line in text(account, Look(verbosity=1)))
+
+
 def text(account: Account, look: Look) -> Iterator[str]:
     """The lines of the account; the last one says where the kernels ran."""
-    writer = _Writer(account, look)
-    for problem in account.problems:
-        yield from writer.problem(problem)
-    for file in account.files:
-        yield from writer.file(file)
-    if look.statistics:
-        yield from table(account)
-    yield from writer.summary()
+    yield from map(inert, _Writer(account, look).lines())
 
 
 @dataclass(frozen=True)
 class _Writer:
     account: Account
     look: Look
+
+    def lines(self) -> Iterator[str]:
+        for problem in self.account.problems:
+            yield from self.problem(problem)
+        for file in self.account.files:
+            yield from self.file(file)
+        if self.look.statistics:
+            yield from table(self.account)
+        yield from self.summary()
 
     def problem(self, problem: SourceError) -> Iterator[str]:
         place = printable(str(problem.path))
@@ -90,29 +98,25 @@ class _Writer:
                 styled = self._styled(printable(line), fg=_HUNK_COLOURS.get(line[0]))
                 yield f"    {styled}"
         if self.look.verbosity > 0:
+            yield from self._proof(file, entry)
             yield from self._stages(entry)
 
     def _outcome(self, entry: Entry) -> Iterator[str]:
         verdict, reason = entry.verdict, entry.reason
-        if reason is None:
-            word = "fixed" if self.account.written else "would fix"
-            evidence = verdict.evidence if verdict else ""
-            level = (
-                f"{verdict.level}: " if verdict and not evidence.startswith(verdict.level) else ""
-            )
-            yield from self._wrapped(
-                f"    {self._styled(f'{word}:', fg='green')} ", printable(level + evidence)
-            )
-            if verdict and verdict.before_failed:
-                yield from self._wrapped("    before: ", printable(verdict.before_failed))
-            return
-        word = "not written" if entry.state is State.SHOWN else "not fixed"
-        colour = "red" if reason.code == "refuted" else "yellow"
-        yield from self._wrapped(
-            f"    {self._styled(f'{word}:', fg=colour)} ",
-            printable(f"{reason.text} ({reason.code})"),
-        )
-        yield from self._wrapped("    way out: ", printable(reason.way_out))
+        word, why = outcome(self.account, entry)
+        colour = "green"
+        if reason is not None:
+            colour = "red" if reason.code == "refuted" else "yellow"
+        yield from self._wrapped(f"    {self._styled(f'{word}:', fg=colour)} ", printable(why))
+        if reason is not None:
+            yield from self._wrapped("    way out: ", printable(reason.way_out))
+        elif verdict and verdict.before_failed:
+            yield from self._wrapped("    before: ", printable(verdict.before_failed))
+
+    def _proof(self, file: FileAccount, entry: Entry) -> Iterator[str]:
+        """What the verdict rests on, and the command that shows it again."""
+        for word, sentence in evidence(self.account, file, entry):
+            yield from self._wrapped(f"    {word}: ", printable(sentence))
 
     def _stages(self, entry: Entry) -> Iterator[str]:
         """What the ladder saw, stage by stage."""
