@@ -629,3 +629,27 @@ class TestProject:
         before = (project / "pallas-fix-cases.toml").read_text()
         assert console.call("record", bench)[0] == 0
         assert "no longer launched" not in before
+
+    def test_tpu_and_gpu_kernels_run_in_one_process(self, project: Path) -> None:
+        kernel = "        pl.with_scoped(pltpu.ACC(0)((BLOCK_M, N), jnp.float32))(matmul_kernel),\n"
+        repaired = BROKEN.replace("        matmul_kernel,\n", kernel)
+        scratch = "        scratch_shapes=[pltpu.VMEM((BLOCK_M, N), jnp.float32)],\n"
+        (project / "mm.py").write_text(repaired.replace(scratch, ""))
+        text = (PROJECT.parent.parent.parent / "examples" / "gpu_wgmma_scale.py").read_text()
+        (project / "wg.py").write_text(text.replace(".reshape(N, M)", ""))
+        (project / "main.py").write_text(
+            "import jax.numpy as jnp\n"
+            "import mm, wg\n"
+            "x = jnp.ones((64, 256), jnp.bfloat16)\n"
+            "assert (mm.matmul(x, jnp.ones((256, 256), jnp.bfloat16)) == 256).all()\n"
+            "a = jnp.ones((64, 64), jnp.float16)\n"
+            "assert (wg.scaled_matmul(a, jnp.ones((64, 128), jnp.float16)) == 8).all()\n"
+        )
+        commands = run_all(project, ["python main.py"])
+        [ran] = commands.first()
+        assert (ran.error, ran.said) == ("", "")
+        assert ran.told.ran_on == ["CPU (interpreted)", "CPU (emulated MXU)"]
+        assert [(str(one.case), one.kernel, one.where) for one in commands.recorded] == [
+            ("mm.py:matmul(bf16[64,256], bf16[256,256])", "matmul_kernel", "mm.py:13"),
+            ("wg.py:scaled_matmul(f16[64,64], f16[64,128])", "scaled_matmul_kernel", "wg.py:12"),
+        ]

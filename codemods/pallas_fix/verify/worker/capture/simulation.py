@@ -73,11 +73,11 @@ class Simulation:
                 stack.enter_context(self._alone)
                 if jax.sharding.get_abstract_mesh().empty:
                     stack.enter_context(chips.mesh(target))
-                if platform == "gpu" and len(self._simulators) > 1:
-                    from jax.experimental.pallas import mosaic_gpu
+                if platform == "gpu" and "tpu" in self._simulators:
+                    from jax.experimental.pallas import tpu
 
-                    params = mosaic_gpu.InterpretGPUParams()
-                    stack.enter_context(mosaic_gpu.force_gpu_interpret_mode(params))
+                    # The mode that a TPU needs stands over what a launch for a GPU asks for.
+                    stack.enter_context(tpu.force_tpu_interpret_mode(None))
             yield
 
     def ended(self, platform: str, results: Any) -> None:
