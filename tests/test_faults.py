@@ -18,10 +18,12 @@ from climbing import climb, names, write
 from kernels import MXU
 from pallas_fix.targets import find_target
 from pallas_fix.verify.cases import parse_case
+from pallas_fix.verify.ends import End, explain
 from pallas_fix.verify.environment import environment
 from pallas_fix.verify.judge import judge
 from pallas_fix.verify.ladder import Ladder, Limits
 from pallas_fix.verify.verdict import CaseResult, Level, Stage, StageResult
+from pallas_fix.verify.worker import pulse
 from pallas_fix.verify.worker.processes import descendants
 
 MXU_CASE = "matmul(bf16[64,256], bf16[256,256])"
@@ -242,6 +244,26 @@ def test_children_end_with_the_job_however_they_hide(ladder: Ladder, tmp_path: P
     result = climb(ladder, tmp_path, text, CASE)
     assert names(result.after.stages) == ["import", "trace"], result.after.stages[-1]
     assert not running(int(note.read_text()))
+
+
+def test_a_job_that_fills_the_disk_or_waits_for_itself_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = iter([8 << 30, 8 << 30, 1 << 20, 8 << 30])
+    monkeypatch.setattr(pulse, "_free", lambda folder: next(free))
+    monkeypatch.setattr(pulse, "_PERIOD", 0.0)
+    child = subprocess.Popen(["sleep", "600"])
+    task = {"folder": str(tmp_path), "mode": "run", "limits": {"processes": 99}}
+    seen = pulse.Pulse(child.pid, task)
+    assert [seen.trouble(), seen.trouble()] == ["", "disk"]
+    monkeypatch.setattr(pulse, "STUCK", 0.0)
+    assert seen.trouble() == "stuck"
+    child.kill()
+    child.wait()
+    assert explain(End(-9, "disk", ""), Limits()) == (
+        "DiskLimit",
+        "it fills the disk, so it was stopped",
+    )
 
 
 @pytest.mark.compile

@@ -150,7 +150,7 @@ class Worker:
         """End the process and all that it started. May be called twice."""
         self.stop()
         try:
-            self._process.wait(2 if self._ready else 0)  # one that imports jax does not listen
+            self._process.wait(5 if self._ready else 0)  # one that imports jax does not listen
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
