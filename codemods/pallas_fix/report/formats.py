@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FORMATS = ("text", "json", "sarif")
+FORMATS = ("text", "json", "sarif", "github", "rdjson", "markdown")
 """Each is a module of this folder whose `document` makes a text of an account."""
 
 CASE_FORMATS = ("text", "json")

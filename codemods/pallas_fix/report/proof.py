@@ -37,6 +37,23 @@ class Proof:
     together: int
 
 
+@dataclass(frozen=True)
+class Fact:
+    """Something to be said of an entry: a word, and a sentence, a command or a line of code."""
+
+    word: str
+    text: str
+    is_code: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.text}"
+
+
+NOT_ALONE = Fact(
+    "by itself", "it goes only with another fix of this file; `pallas-fix apply` makes both"
+)
+"""What is said of a fix for which a format has no text of its own."""
+
 _STAGES = {
     Level.COMPILED: Stage.COMPILE,
     Level.LOWERED: Stage.LOWER,
@@ -98,22 +115,22 @@ def outcome(account: Account, entry: Entry) -> tuple[str, str]:
     return ("fixed" if account.written else "would fix"), why
 
 
-def facts(account: Account, file: FileAccount, entry: Entry) -> Iterator[tuple[str, str]]:
-    """All that is to be said of an entry after its message: pairs of a word and a sentence."""
+def facts(account: Account, file: FileAccount, entry: Entry) -> Iterator[Fact]:
+    """All that is to be said of an entry after its message: what became of it comes first."""
     verdict, reason = entry.verdict, entry.reason
-    yield outcome(account, entry)
+    yield Fact(*outcome(account, entry))
     if verdict and verdict.before_failed:
-        yield "before", verdict.before_failed
+        yield Fact("before", verdict.before_failed)
     if reason is not None:
-        yield "way out", reason.way_out
+        yield Fact("way out", reason.way_out)
     if entry.case:
-        yield "to verify it, fill in and add this line", entry.case
+        yield Fact("to verify it, fill in and add this line", entry.case, is_code=True)
     for note in entry.finding.notes:
-        yield "note", note
+        yield Fact("note", note)
     yield from evidence(account, file, entry)
 
 
-def evidence(account: Account, file: FileAccount, entry: Entry) -> Iterator[tuple[str, str]]:
+def evidence(account: Account, file: FileAccount, entry: Entry) -> Iterator[Fact]:
     """What a verdict rests on, and the command that shows it again."""
     known, verdict = proof(account, file, entry), entry.verdict
     if verdict is not None:
@@ -121,11 +138,11 @@ def evidence(account: Account, file: FileAccount, entry: Entry) -> Iterator[tupl
         targets = f"for {', '.join(known.targets)}" if known.targets else ""
         tools = ", ".join(known.tools) or account.jax
         told = [verdict.level, stage, targets, f"with {tools}" if tools else ""]
-        yield "verdict", "; ".join(filter(None, told))
+        yield Fact("verdict", "; ".join(filter(None, told)))
     if known.together:
         fixes = "another fix" if known.together == 1 else f"{known.together} other fixes"
-        yield "verified", f"together with {fixes} of this file"
-    yield "to see it again", known.command
+        yield Fact("verified", f"together with {fixes} of this file")
+    yield Fact("to see it again", known.command, is_code=True)
 
 
 def _stage(verdict: Verdict) -> Stage | None:

@@ -33,7 +33,7 @@ from pallas_fix.report.account import Account, Entry, FileAccount, State
 from pallas_fix.report.cases import hazard_line
 from pallas_fix.report.places import in_tree
 from pallas_fix.report.printable import printable
-from pallas_fix.report.proof import facts, outcome, proof, severity
+from pallas_fix.report.proof import NOT_ALONE, facts, outcome, proof, severity
 from pallas_fix.report.regions import replacements
 from pallas_fix.rules import all_rules
 from pallas_fix.rules.base import Rule
@@ -114,23 +114,19 @@ def _results(account: Account, file: FileAccount, codes: list[str]) -> Iterator[
     for entry in file.located(account.written):
         finding = entry.finding
         seen[key(finding)] += 1
+        offered = entry.state is State.FIXED and not account.written
+        fix = _fix(account, file, entry) if offered else None
+        known = [*facts(account, file, entry), *([NOT_ALONE] if offered and not fix else [])]
         result = {
             "ruleId": finding.code,
             "ruleIndex": codes.index(finding.code),
             "level": severity(account, entry),
-            "message": {"text": _message(account, file, entry)},
+            "message": {"text": "\n".join(map(_plain, [finding.message, *map(str, known)]))},
             "locations": [_location(file.path, finding.span, finding.function)],
             "partialFingerprints": {"pallasFix/v1": _fingerprint(entry, seen[key(finding)])},
             "properties": _properties(account, file, entry),
         }
-        fix = None if account.written else _fix(account, file, entry)
         yield {**result, "fixes": [fix]} if fix else result
-
-
-def _message(account: Account, file: FileAccount, entry: Entry) -> str:
-    told = [entry.finding.message]
-    told += [f"{word}: {sentence}" for word, sentence in facts(account, file, entry)]
-    return "\n".join(_plain(line) for line in told)
 
 
 _LINK = re.compile(r"\](?=\()")
@@ -193,7 +189,7 @@ def _properties(account: Account, file: FileAccount, entry: Entry) -> dict[str, 
 
 def _fix(account: Account, file: FileAccount, entry: Entry) -> dict[str, Any] | None:
     """The fix that the run would write, by itself."""
-    text = entry.alone() if entry.state is State.FIXED else None
+    text = entry.alone()
     if text is None:
         return None
     made = [

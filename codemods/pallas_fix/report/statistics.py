@@ -38,11 +38,16 @@ def table(account: Account) -> Iterator[str]:
     room = max((len(row.name) for row in found), default=0)
     digits = max((len(str(row.count)) for row in found), default=0)
     for row in found:
-        words = "not written" if row.state is State.SHOWN else str(row.state)
-        if row.state is State.FIXED and not account.written:
-            words = "would be fixed"
         detail = f" ({row.detail})" if row.detail else ""
-        yield f"{row.count:>{digits}}  {row.code}  {row.name:<{room}}  {words}{detail}"
+        told = f"{words(account, row)}{detail}"
+        yield f"{row.count:>{digits}}  {row.code}  {row.name:<{room}}  {told}"
+
+
+def words(account: Account, row: Row) -> str:
+    """What became of the findings of a row, for people."""
+    if row.state is State.FIXED and not account.written:
+        return "would be fixed"
+    return "not written" if row.state is State.SHOWN else str(row.state)
 
 
 def document(account: Account) -> list[dict[str, Any]]:

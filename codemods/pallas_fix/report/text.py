@@ -115,8 +115,8 @@ class _Writer:
 
     def _proof(self, file: FileAccount, entry: Entry) -> Iterator[str]:
         """What the verdict rests on, and the command that shows it again."""
-        for word, sentence in evidence(self.account, file, entry):
-            yield from self._wrapped(f"    {word}: ", printable(sentence))
+        for fact in evidence(self.account, file, entry):
+            yield from self._wrapped(f"    {fact.word}: ", printable(fact.text))
 
     def _stages(self, entry: Entry) -> Iterator[str]:
         """What the ladder saw, stage by stage."""
