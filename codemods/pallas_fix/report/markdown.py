@@ -14,7 +14,7 @@ from pallas_fix.report import statistics
 from pallas_fix.report.account import Account, Entry, FileAccount, State
 from pallas_fix.report.cases import hazard_line
 from pallas_fix.report.diff import hunks
-from pallas_fix.report.markup import fenced, html, html_code, hunk_lines, markdown
+from pallas_fix.report.markup import cell, fenced, html, html_code, hunk_lines
 from pallas_fix.report.proof import NOT_ALONE, Fact, command, facts
 
 LIMIT = 1024 * 1024
@@ -109,7 +109,7 @@ def _table(account: Account) -> Iterator[str]:
     lines = ["| Rule | Name | Outcome | Verdict or reason | Count |", "|---|---|---|---|--:|"]
     for row in rows:
         cells = [row.code, row.name, statistics.words(account, row), row.detail, str(row.count)]
-        lines.append(f"| {' | '.join(markdown(cell).replace('|', '\\|') for cell in cells)} |")
+        lines.append(f"| {' | '.join(map(cell, cells))} |")
     yield "\n".join([*lines, ""])
 
 

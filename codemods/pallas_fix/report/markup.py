@@ -22,6 +22,11 @@ def markdown(text: str) -> str:
     return "".join(code(piece) if is_code else _escaped(piece) for is_code, piece in _pieces(text))
 
 
+def cell(text: str) -> str:
+    """`text` as a cell of a table in markdown, without code."""
+    return _escaped(printable(text)).replace("|", "\\|")
+
+
 def html(text: str) -> str:
     """`text` in one line of HTML."""
     return "".join(
