@@ -1,6 +1,7 @@
 """The account as a JSON document, for programs.
 
 Keys of version 1; a later version may add keys, and a key that changes its meaning raises it.
+docs/schema/pallas-fix-1.json has them as a JSON schema.
 
     version     1
     tool        name and version of pallas-fix
@@ -8,6 +9,7 @@ Keys of version 1; a later version may add keys, and a key that changes its mean
     written     true where files were rewritten, false with --diff, --check and standard input
     looked_at   number of files
     hardware    where kernels ran, as a sentence
+    jax         what the code must run on, as words, may be empty
     notes       sentences about the run
     statistics  how many findings there are, the largest count first: {code, name, state, detail,
                 count}; detail is the level of a fix, or the code of the reason why there is none
@@ -23,8 +25,12 @@ Keys of version 1; a later version may add keys, and a key that changes its mean
         line, column, end_line, end_column   of the file as the run leaves it; columns from 1
         state   'fixed', 'shown' (there is a fix, not written) or 'not fixed'
         certain true or false; null where there is no fix
-        level   'equal', 'compiled', 'lowered', 'traced', 'unverified', 'refuted' or null
+        level   'equal', 'close', 'compiled', 'lowered', 'traced', 'unverified', 'refuted' or null
         evidence, before_failed              sentences, may be empty
+        stage   the strongest stage, on which the level rests, or null; targets and tools: the
+                chips and the versions for which it was passed
+        command what finds and verifies the same
+        together  so many other fixes of the file were verified with this one
         reason  {code, text, way_out} where it was not fixed, else null
         case    the line that would have it verified, may be empty
         notes   sentences
@@ -38,7 +44,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from pallas_fix import __version__
@@ -46,7 +51,7 @@ from pallas_fix.files import SourceError
 from pallas_fix.report import statistics
 from pallas_fix.report.account import Account, Entry, FileAccount
 from pallas_fix.report.cases import document as case_document
-from pallas_fix.verify.verdict import CaseResult
+from pallas_fix.report.proof import command, proof
 
 VERSION = 1
 
@@ -62,10 +67,11 @@ def document(account: Account) -> str:
         "written": account.written,
         "looked_at": account.looked_at,
         "hardware": account.hardware,
+        "jax": account.jax,
         "notes": account.notes,
         "statistics": statistics.document(account),
         "problems": [_problem(problem) for problem in problems],
-        "files": [_file(file, account.written) for file in files],
+        "files": [_file(account, file) for file in files],
     }
     return json.dumps(content, indent=2) + "\n"
 
@@ -74,18 +80,19 @@ def _problem(problem: SourceError) -> dict[str, Any]:
     return {"path": str(problem.path), "line": problem.line, "message": problem.message}
 
 
-def _file(file: FileAccount, written: bool) -> dict[str, Any]:
+def _file(account: Account, file: FileAccount) -> dict[str, Any]:
     return {
         "path": str(file.path),
         "changed": file.changed,
         "notes": file.notes,
         "hazards": [asdict(hazard) for hazard in file.hazards],
-        "findings": [_finding(file.path, entry) for entry in file.located(written)],
+        "findings": [_finding(account, file, entry) for entry in file.located(account.written)],
     }
 
 
-def _finding(path: Path, entry: Entry) -> dict[str, Any]:
+def _finding(account: Account, file: FileAccount, entry: Entry) -> dict[str, Any]:
     finding, verdict, reason = entry.finding, entry.verdict, entry.reason
+    known = proof(account, file, entry)
     span = finding.span
     return {
         "code": finding.code,
@@ -101,20 +108,17 @@ def _finding(path: Path, entry: Entry) -> dict[str, Any]:
         "level": verdict.level if verdict else None,
         "evidence": verdict.evidence if verdict else "",
         "before_failed": verdict.before_failed if verdict else "",
+        "stage": known.stage,
+        "targets": known.targets,
+        "tools": known.tools,
+        "command": known.command,
+        "together": known.together,
         "reason": {"code": reason.code, "text": reason.text, "way_out": reason.way_out}
         if reason
         else None,
         "case": entry.case,
         "notes": finding.notes,
-        "cases": [case_document(case, _command(path, case)) for case in verdict.cases]
+        "cases": [case_document(case, command(account, file.path, case)) for case in verdict.cases]
         if verdict
         else [],
     }
-
-
-def _command(path: Path, case: CaseResult) -> list[str]:
-    """What shows this case again, before and after."""
-    words = ["pallas-fix", "apply", "--diff", "--no-cache", "-v"]
-    if case.is_command:
-        return [*words, "--run", case.case.removeprefix("$ "), str(path)]
-    return [*words, "--case", f"{case.case.partition(' @ ')[0]} @ {case.target}", str(path)]

@@ -155,7 +155,7 @@ def _head(file: FileAccount, entry: Entry) -> str:
     place = f"{file.path}:{finding.span.line}:{finding.span.column + 1}"
     known = entry.reason.code if entry.reason else entry.verdict.level if entry.verdict else ""
     level = f" — <b>{html(known)}</b>" if known else ""
-    return f"{html_code(place)} {html(finding.code)} {html(finding.message)}{level}"
+    return f"{html_code(place)} {html(finding.code)}: {html(finding.message)}{level}"
 
 
 def _list(known: list[Fact]) -> str:
