@@ -12,9 +12,6 @@ from jax.experimental import pallas as pl
 from ..chips import Target, Unavailable
 from ..internals.generations import generation
 
-_WITHOUT = ("0.10.2", "0.11.0")
-"""Generations of jax whose interpreter for Mosaic GPU is not public, or not there."""
-
 
 class Simulator:
     """One GPU for one job, in a process of its own: `install` changes jax for good.
@@ -36,7 +33,7 @@ class Simulator:
         """Put the stand-ins in the place of jax's functions. Raises Unavailable."""
         from jax.experimental.pallas import mosaic_gpu as plgpu
 
-        if generation() in _WITHOUT or not hasattr(plgpu, "InterpretGPUParams"):
+        if generation() == "0.10.2" or not hasattr(plgpu, "InterpretGPUParams"):
             raise Unavailable("stage not available: GPU kernels run on the CPU from jax 0.11.1 on")
         from ..internals import gpu_pallas_call, gpu_store
 
