@@ -15,20 +15,12 @@ _INTERNALS = ("The MLIR operation involved", "at location:", "Please report a bu
 """Beginnings of the lines after which compilers speak of themselves."""
 
 
-class KernelError(Exception):
-    """What a kernel does wrong as it runs. `where` is `file:line` of the user's code, if known."""
-
-    def __init__(self, message: str, where: str = "") -> None:
-        super().__init__(message)
-        self.where = where
-
-
 def describe(error: BaseException, root: str, file: str) -> dict[str, str]:
     """The `error`, `message` and `where` of an exception.
 
-    `where` is `file:line` relative to `root`: what a `KernelError` says, else the innermost frame
-    in `file`, else the innermost one anywhere below `root`, else the first place that the message
-    names, else empty. Paths in the message are relative to `root` as well.
+    `where` is `file:line` relative to `root`: the innermost frame in `file`, else the innermost
+    one anywhere below `root`, else the first place that the message names, else empty. Paths in
+    the message are relative to `root` as well.
     """
     text = _text(error)
     name, text = _called_back(text) or (type(error).__name__, text)
@@ -38,7 +30,7 @@ def describe(error: BaseException, root: str, file: str) -> dict[str, str]:
     return {
         "error": name,
         "message": message.replace(root + os.sep, ""),
-        "where": _told(error) or _where(error, root, file) or _named(text, root),
+        "where": _where(error, root, file) or _named(text, root),
     }
 
 
@@ -63,10 +55,6 @@ def _text(error: BaseException) -> str:
         return str(error)[:MOST_READ]
     except BaseException:
         return "the message of this error cannot be printed"
-
-
-def _told(error: BaseException) -> str:
-    return error.where if isinstance(error, KernelError) else ""
 
 
 def _where(error: BaseException, root: str, file: str) -> str:

@@ -1,4 +1,4 @@
-"""Reports the races that jax's interpreters find; the same names since jax 0.10.2.
+"""Reports the races that the TPU interpreter finds; the same names since jax 0.10.2.
 
 `RaceDetectionState`, its `races_found`, `check_read` and `check_write`:
 jax/_src/pallas/mosaic/interpret/race_detection_state.py. `user_frames`:
@@ -19,15 +19,12 @@ Report = Callable[[str, Iterator[tuple[str, int]]], None]
 """Told of a race: what found it, `read` or `write`, and file and line of the frames there."""
 
 
-def watch_races(report: Report, state: Any = RaceDetectionState) -> None:
-    """Call `report` for each access that races with an earlier one.
-
-    `state` is the class that looks for races: that of the TPU interpreter, or one made from it.
-    """
+def watch_races(report: Report) -> None:
+    """Call `report` for each access that races with an earlier one."""
     lock = threading.Lock()
 
     def watch(name: str) -> None:
-        check = getattr(state, f"check_{name}")
+        check = getattr(RaceDetectionState, f"check_{name}")
 
         @functools.wraps(check)
         def checked(self: Any, *args: Any, source_info: Any = None, **kwargs: Any) -> None:
@@ -35,15 +32,15 @@ def watch_races(report: Report, state: Any = RaceDetectionState) -> None:
                 check(self, *args, source_info=source_info, **kwargs)
                 if self.races_found:
                     self.races_found = False
-                    report(name, places(source_info))
+                    report(name, _places(source_info))
 
-        setattr(state, f"check_{name}", checked)
+        setattr(RaceDetectionState, f"check_{name}", checked)
 
     watch("read")
     watch("write")
 
 
-def places(source_info: Any) -> Iterator[tuple[str, int]]:
+def _places(source_info: Any) -> Iterator[tuple[str, int]]:
     """File and line of the frames, innermost first; none where the launch itself copies."""
     traceback = source_info.traceback if source_info is not None else None
     for frame in source_info_util.user_frames(traceback):

@@ -9,7 +9,6 @@ from traceback import walk_tb
 import jax
 
 from ..chips import Unavailable
-from ..failures import KernelError
 
 _JAX = os.path.dirname(jax.__file__) + os.sep
 _INTERPRETER = os.path.join("pallas", "mosaic", "interpret") + os.sep
@@ -29,6 +28,10 @@ _REFUSALS = (NotImplementedError, TypeError, ValueError, IndexError, Unavailable
 """With these the stand-ins refuse what jax refuses."""
 
 _FRAME = re.compile(r'^  File "([^"]+)", line \d+', re.MULTILINE)
+
+
+class KernelError(Exception):
+    """What jax's interpreter, or the user's own callback, says as the kernel runs."""
 
 
 def explain(error: Exception) -> Exception:

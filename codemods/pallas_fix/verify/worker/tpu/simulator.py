@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -15,8 +17,6 @@ from jax.experimental.pallas import tpu as pltpu
 from ..chips import Target, Unavailable
 from ..internals import gpu_interpreter
 from ..internals.generations import generation
-from ..replaced import replace
-from ..where import innermost, user_line
 from .gaps import explain
 from .hazards import Hazard
 from .kernel import Kernels
@@ -25,6 +25,7 @@ from .machine import CHIPS, Machine
 from .ops import Operations
 from .oracle import Oracle
 from .scopes import Scopes
+from .where import innermost, user_line
 
 
 class Simulator:
@@ -87,7 +88,7 @@ class Simulator:
             warnings.simplefilter("ignore")  # some of them are deprecated
             for module, functions in stand_ins.items():
                 for name, stand_in in functions.items():
-                    replace(module, name, stand_in)
+                    _replace(module, name, stand_in)
         pltpu.set_tpu_interpret_mode(self._params)
         gpu_interpreter.do_without()
         if self._races:
@@ -144,6 +145,17 @@ class Simulator:
         )
         with self._lock:
             self._found.append(Hazard("race", "error", innermost(places, self._root), 1, message))
+
+
+def _replace(module: ModuleType, name: str, stand_in: Callable[..., Any]) -> None:
+    """Put a stand-in wherever jax's loaded modules name that function of a public module."""
+    original = getattr(module, name)
+    for path, loaded in list(sys.modules.items()):
+        if path == "jax" or path.startswith("jax."):
+            for attribute, value in list(vars(loaded).items()):
+                if value is original:
+                    setattr(loaded, attribute, stand_in)
+    setattr(module, name, stand_in)
 
 
 def _params(races: bool) -> Any:
