@@ -33,6 +33,7 @@ docs/schema/pallas-fix-1.json has them as a JSON schema.
         together  so many other fixes of the file were verified with this one
         reason  {code, text, way_out} where it was not fixed, else null
         case    the line that would have it verified, may be empty
+        preview the hunks of a fix that is shown, may be empty
         notes   sentences
         cases   what the ladder saw, one for each case and target: {case, target, tools, before,
                 after, compared, command}; before and after hold {stages, ran_on, hazards,
@@ -117,6 +118,7 @@ def _finding(account: Account, file: FileAccount, entry: Entry) -> dict[str, Any
         if reason
         else None,
         "case": entry.case,
+        "preview": entry.preview.decode(file.source.encoding, "replace"),
         "notes": finding.notes,
         "cases": [case_document(case, command(account, file.path, case)) for case in verdict.cases]
         if verdict
