@@ -29,7 +29,7 @@ def lines(result: CaseResult, verbose: bool) -> Iterator[str]:
     One version is told of where before and after are the same.
     """
     tools = f" ({', '.join(result.tools)})" if result.tools else ""
-    yield f"{printable(result.case.partition(' @ ')[0])} @ {result.target}{tools}"
+    yield printable(f"{result.case.partition(' @ ')[0]} @ {result.target}{tools}")
     sides = [("", result.after)]
     if result.before is not result.after and result.before != result.after:
         sides = [("before", result.before), ("after", result.after)]

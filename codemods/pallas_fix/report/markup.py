@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pallas_fix.report.printable import printable
 
 _MAGIC = re.compile(r"((?:https?|ftp)://\S+|www\.\S+|@\w[\w./-]*|(?:\bGH-|#)\d+)", re.IGNORECASE)
-_MARKUP = re.compile(r"[\\`*<~$]|\](?=[(\[:])|&(?=[#\w])|(?<!\w)_|_(?!\w)")
+_MARKUP = re.compile(r"[\\`*<~$]|\](?=[(\[:])|&(?=[#\w])|(?<![^\W_])_|_(?![^\W_])")
 _RUN = re.compile("`+")
 
 

@@ -78,7 +78,8 @@ class _Writer:
                 yield from self._wrapped("", hazard_line(hazard))
         for note in file.notes:
             yield from self._wrapped(
-                f"{self._styled(printable(str(file.path)), bold=True)}: note: ", note
+                f"{self._styled(printable(str(file.path)), bold=True)}: note: ",
+                printable(note),
             )
 
     def entry(self, file: FileAccount, entry: Entry) -> Iterator[str]:
@@ -146,8 +147,8 @@ class _Writer:
             yield f"nothing {'else ' if account.left_alone else ''}found in {what}"
         yield from map(printable, account.notes)
         if account.jax and self.look.verbosity > 0:
-            yield f"for {account.jax}"
-        yield account.hardware
+            yield f"for {printable(account.jax)}"
+        yield printable(account.hardware)
 
     def _styled(self, words: str, *, fg: str | None = None, bold: bool | None = None) -> str:
         plain = not self.look.colour or (fg is None and bold is None)
