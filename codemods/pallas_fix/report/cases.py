@@ -28,8 +28,12 @@ def lines(result: CaseResult, verbose: bool) -> Iterator[str]:
 
     One version is told of where before and after are the same.
     """
+    yield from map(printable, _lines(result, verbose))
+
+
+def _lines(result: CaseResult, verbose: bool) -> Iterator[str]:
     tools = f" ({', '.join(result.tools)})" if result.tools else ""
-    yield printable(f"{result.case.partition(' @ ')[0]} @ {result.target}{tools}")
+    yield f"{result.case.partition(' @ ')[0]} @ {result.target}{tools}"
     sides = [("", result.after)]
     if result.before is not result.after and result.before != result.after:
         sides = [("before", result.before), ("after", result.after)]
@@ -59,7 +63,7 @@ def _error(stage: StageResult, verbose: bool) -> Iterator[str]:
     place = f" ({stage.where})" if stage.where else ""
     words = ((f"{stage.error}: " if stage.error else "") + stage.message).strip().splitlines()
     for number, line in enumerate(words if verbose else words[:1]):
-        yield f"        {printable(line)}{place if number == 0 else ''}"
+        yield f"        {line}{place if number == 0 else ''}"
 
 
 def hazard_line(hazard: Hazard) -> str:
@@ -71,7 +75,7 @@ def hazard_line(hazard: Hazard) -> str:
 
 
 def _resources(one: Resources) -> str:
-    return printable(f"{one.kernel}: {one.registers} registers, {one.spilled} bytes spilled")
+    return f"{one.kernel}: {one.registers} registers, {one.spilled} bytes spilled"
 
 
 def _compared(comparison: Comparison) -> str:
