@@ -46,7 +46,7 @@ HOSTILE = (
 def hostile(words: str) -> Account:
     """An account into which `words` come from everywhere."""
     hazard = Hazard("kind", True, words, 1, words)
-    side = replace(SIDE, tools=(words,), hazards=(hazard,))
+    side = replace(SIDE, tools=(words,), hazards=(hazard,), ran_on=(words,))
     case = replace(CASE, case=f"f({words}) @ tpu7x", after=side)
     verdict = Verdict(Level.EQUAL, words, (case,), words)
     reason = Reason("rank", words, words)
