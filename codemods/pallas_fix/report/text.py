@@ -117,7 +117,12 @@ class _Writer:
     def _proof(self, file: FileAccount, entry: Entry) -> Iterator[str]:
         """What the verdict rests on, and the command that shows it again."""
         for fact in evidence(self.account, file, entry):
-            yield from self._wrapped(f"    {fact.word}: ", printable(fact.text))
+            if fact.is_code:
+                # A command is pasted, so that it stays whole.
+                yield f"    {fact.word}:"
+                yield f"        {printable(fact.text)}"
+            else:
+                yield from self._wrapped(f"    {fact.word}: ", printable(fact.text))
 
     def _stages(self, entry: Entry) -> Iterator[str]:
         """What the ladder saw, stage by stage."""
