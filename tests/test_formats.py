@@ -58,6 +58,13 @@ class TestEveryFormat:
             assert words.replace("-", "") in plain, words
 
     @pytest.mark.parametrize("name", FORMATS)
+    def test_fixes_that_were_verified_together_say_so(self, name: str) -> None:
+        other = replace(FIXED, finding=finding("`other` is in VMEM"))
+        told = DOCUMENTS[name](account(FIXED, other))
+        wanted = '"together": 1' if name == "json" else "together with another fix of this file"
+        assert told.count(wanted) == 2
+
+    @pytest.mark.parametrize("name", FORMATS)
     def test_what_is_not_fixed_carries_its_reason_and_the_way_out(self, name: str) -> None:
         told = DOCUMENTS[name](account(SHOWN, NOT_FIXED, TRIED))
         for words in ("plausible", "rank", "refuted", "use one of rank 2", "repair it by hand"):
