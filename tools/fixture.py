@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from pallas_fix.files import Source
 from pallas_fix.fixpoint import Outcome, fix_text
 from pallas_fix.rules import all_rules
@@ -105,6 +107,8 @@ def read_fixture(folder: Path) -> Fixture:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in table.get("options", {}).items()
     }
+    if "versions" in options:
+        options["versions"] = tuple(map(Version, options["versions"]))
     settings: dict[str, Any] = table | {
         "folder": folder,
         "rules": tuple(table.get("rules", [folder.parent.name])),

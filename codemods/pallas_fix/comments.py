@@ -198,7 +198,7 @@ def heeding(rule: Rule, no_fix: Reason | None = None) -> Rule:
 
         def find(self, module: Facts) -> Iterator[Finding]:
             ignores = read(module.text).ignores
-            for finding in rule.find(module):
+            for finding in rule.findings(module):
                 if any(ignore.hides(finding) for ignore in ignores):
                     continue
                 yield (

@@ -171,6 +171,28 @@ class AddImport:
 
 
 @dataclass(frozen=True, slots=True)
+class SetImported:
+    """Change one of the names that the import statement at `span` imports.
+
+    `new` takes the place of `name` in `from m import name as alias` or `import name as alias`;
+    the alias stays, unless `new` brings its own (`New as old`). An empty `new` takes the name
+    out; what imports nothing else is taken away with `RemoveStatement`.
+    """
+
+    span: Span
+    name: str
+    new: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetModule:
+    """Put `module` in the place of `m` in the `from m import ...` at `span`."""
+
+    span: Span
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetComment:
     """Put `text` in the place of the comment, or of the part of one, at `span`.
 
@@ -196,6 +218,8 @@ Located = (
     | InsertFirst
     | RemoveStatement
     | MoveIntoScope
+    | SetImported
+    | SetModule
     | SetComment
 )
 """The edits with a `span`."""

@@ -14,11 +14,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from pallas_fix.edits import AddImport, Edit, Fix, RemoveStatement, Replace, Span
+from pallas_fix.edits import (
+    AddImport,
+    Edit,
+    Fix,
+    RemoveStatement,
+    Replace,
+    SetImported,
+    SetModule,
+    Span,
+)
 from pallas_fix.facts import Facts
 from pallas_fix.facts.positions import Positions
 from pallas_fix.rules.base import Finding, Rule
 
+_GONE = (RemoveStatement, Replace, SetImported, SetModule)
 LIMIT = 10
 """So many passes in a row may leave no less to fix than there was before them."""
 
@@ -97,7 +107,7 @@ class _State:
         crash = ""
         for rule in _triggered(text, rules):
             try:
-                findings += rule.find(facts)
+                findings += rule.findings(facts)
             except Exception as error:
                 crash = crash or f"{rule.code} ({rule.name}) failed: {_shown(error)}"
         return cls(facts, tuple(findings), crash)
@@ -166,7 +176,7 @@ def _lost(before: Facts, after: Facts, edits: Sequence[Edit]) -> str:
         span = before.span(node)
         if not any(_meet(span, other) for other in touched) and before.source(node) not in sources:
             return f"line {span.line} is lost, though no edit touches it"
-    gone = [edit.span for edit in edits if isinstance(edit, (RemoveStatement, Replace))]
+    gone = [edit.span for edit in edits if isinstance(edit, _GONE)]
     kept = Counter(_imports(before, gone)) - Counter(_imports(after, []))
     for name in kept:
         return f"the import of {name} is lost"

@@ -228,7 +228,12 @@ class Run:
         fixed = [entry for entry in entries if entry.state is State.FIXED]
         if not asked or not fixed:
             return
-        needed = max(self.rules[entry.finding.code].applies.low for entry in fixed)
+        needed = max(
+            entry.finding.change.works
+            if entry.finding.change
+            else self.rules[entry.finding.code].applies.low
+            for entry in fixed
+        )
         lowest = next(iter(SpecifierSet(asked).filter(RELEASES)), needed)
         if lowest < needed:
             note = f"raises the lowest jax that works to {needed}: the project asks for jax{asked}"

@@ -64,7 +64,7 @@ class Sieve:
             applies = rule.applies
 
             def find(self, module: Facts) -> Iterator[Finding]:
-                yield from sieve._counting(module, list(rule.find(module)))
+                yield from sieve._counting(module, list(rule.findings(module)))
 
         return Sieved(rule.options)
 

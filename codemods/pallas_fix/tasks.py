@@ -15,7 +15,7 @@ from pallas_fix.files import Source, SourceError, read_bytes
 from pallas_fix.projects import Projects
 from pallas_fix.pyproject import ConfigError
 from pallas_fix.ranges import EVERY, Lines
-from pallas_fix.rules.base import Options, Reason, Rule
+from pallas_fix.rules.base import Options, Rule, needs_newer
 
 if TYPE_CHECKING:
     from pallas_fix.baseline import Baseline
@@ -130,11 +130,11 @@ class Tasks:
         asked = self._asked(source.path, config)
         wanted = self._wanted_by(config)
         no_fix = {
-            code: _needs_newer(rule, wanted)
+            code: needs_newer(rule.applies, f"{wanted} ({wanted.origin})")
             for code, rule in asked.items()
             if wanted.closed and any(version not in rule.applies for version in wanted.versions)
         }
-        options = Options(loads=config.loads, targets=config.targets)
+        options = Options(config.loads, config.targets, wanted.versions, wanted.closed)
         known = self.baseline.known(source.path) if self.baseline else {}
         return Task(source, tuple(asked.values()), options, no_fix, lines, known)
 
@@ -163,15 +163,6 @@ class Tasks:
             origin = config.origins.get("jax", "")
             self.wanted[config] = wanted_jax(config.jax, config.root, config.python, origin)
         return self.wanted[config]
-
-
-def _needs_newer(rule: type[Rule], wanted: Wanted) -> Reason:
-    return Reason(
-        "needs-newer-jax",
-        f"the new form needs jax {rule.applies}, and the code must run on {wanted} "
-        f"({wanted.origin})",
-        f"raise the lowest version to {rule.applies.low}, or pass --jax '{rule.applies}'",
-    )
 
 
 def _count(number: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -37,6 +38,45 @@ class VersionRange:
 def since(low: str, before: str | None = None) -> VersionRange:
     """The versions from `low` on, and before `before` if given."""
     return VersionRange(Version(low), Version(before) if before else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """When jax changed a form: the new one works from `works` on, the old one warns, then fails.
+
+    `warns` or `fails` is None where no known release does.
+    """
+
+    works: Version
+    warns: Version | None = None
+    fails: Version | None = None
+
+    def concerns(self, versions: Collection[Version]) -> bool:
+        """True if the old form warns or fails on one of the versions."""
+        return any(
+            bound is not None and version >= bound
+            for version in versions
+            for bound in (self.warns, self.fails)
+        )
+
+    def lacking(self, versions: Collection[Version]) -> tuple[Version, ...]:
+        """Those of the versions that do not have the new form yet."""
+        return tuple(version for version in versions if version < self.works)
+
+    def __str__(self) -> str:
+        told = []
+        if self.warns is not None and (self.fails is None or self.warns < self.fails):
+            told.append(f"deprecated since jax {self.warns}")
+        if self.fails is not None:
+            told.append(f"gone since {'' if told else 'jax '}{self.fails}")
+        return ", ".join(told)
+
+
+def changed(works: str = "0.4.30", *, warns: str = "", fails: str = "") -> Change:
+    """The new form works from `works` on; the old one warns and fails from then on."""
+    return Change(
+        Version(works), Version(warns) if warns else None, Version(fails) if fails else None
+    )
 
 
 def parse_jax(text: str) -> tuple[Version, ...]:

@@ -8,63 +8,28 @@ from __future__ import annotations
 
 import ast
 import keyword
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from pallas_fix.edits import AddImport
+from pallas_fix.facts.paths import canonical, short
 from pallas_fix.facts.scopes import FUNCTIONS, Binding, Function, Scope, read_scopes
 
-# The public modules and the private ones that they re-export (jax/experimental/pallas/*.py).
-_MODULES = (
-    (r"(?:jax\.experimental\.pallas|pl)\.tpu", "pltpu"),
-    (r"(?:jax\.experimental\.pallas|pl)\.mosaic_gpu", "plgpu"),
-    (r"(?:jax\.experimental\.pallas|pl)\.(?:triton|gpu)", "triton"),
-    (r"(?:jax\.experimental\.pallas|pl)\.tpu_sc", "plsc"),
-    (r"jax\.experimental\.pallas", "pl"),
-    (r"jax\._src\.pallas\.mosaic\.sc_\w+", "plsc"),
-    (r"jax\._src\.pallas\.mosaic_gpu\.\w+", "plgpu"),
-    (r"jax\._src\.pallas\.mosaic\.\w+", "pltpu"),
-    (r"jax\._src\.pallas\.triton\.\w+", "triton"),
-    (r"jax\._src\.pallas\.(?!mosaic|triton)\w+", "pl"),
-    (r"jax\.numpy", "jnp"),
-    (r"jax\.lax", "lax"),
-    (r"numpy", "np"),
-)
-_PREFIX = re.compile("|".join(f"(?P<m{i}>{p}(?=\\.|$))" for i, (p, _) in enumerate(_MODULES)))
-_SAME = {
-    "pltpu.AccMemorySpace": "pltpu.ACC",
-    "plgpu.WGMMAAccumulatorRef": "plgpu.ACC",
-    "pl.ANY": "pl.MemorySpace.ANY",
-}
-_SPACE_CLASS = re.compile(r"(pltpu|plgpu)\.(?:TPU|GPU)?MemorySpace\.(\w+)$")
 _PUBLIC = {
     "pl": ("jax.experimental", "pallas", "pl"),
     "pltpu": ("jax.experimental.pallas", "tpu", "pltpu"),
     "plgpu": ("jax.experimental.pallas", "mosaic_gpu", "plgpu"),
+    "triton": ("jax.experimental.pallas", "triton", "plt"),
+    "plsc": ("jax.experimental.pallas", "tpu_sc", "plsc"),
+    "fuser": ("jax.experimental.pallas", "fuser", "fuser"),
+    "lax": ("jax", "lax", None),
     "jnp": ("jax", "numpy", "jnp"),
     "jax": (None, "jax", None),
+    "typing": (None, "typing", None),
 }
-
-
-def canonical(dotted: str) -> str:
-    """The short name of a dotted path: `jax.experimental.pallas.tpu.VMEM` is `pltpu.VMEM`.
-
-    Private spellings (`jax._src.pallas.mosaic.core.AccMemorySpace`) and members of the memory
-    space enums (`pltpu.MemorySpace.VMEM`) come out as the public name.
-    """
-    match = _PREFIX.match(dotted)
-    if match is not None and match.lastgroup is not None:
-        dotted = _MODULES[int(match.lastgroup[1:])][1] + dotted[match.end() :]
-    member = _SPACE_CLASS.fullmatch(dotted)
-    if member is not None and member[2].isupper() and member[2] not in _INVENTED:
-        dotted = f"{member[1]}.{member[2]}"
-    return _SAME.get(dotted, dotted)
-
-
-# Members that no jax has ever had: kept apart, so that a rule can speak of them.
-_INVENTED = frozenset({"ACC", "ACCUMULATOR", "ACCUM"})
+_OF_JAX = {"lax": "lax", "jnp": "numpy"}
+"""Modules that `import jax` makes known as its attributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +109,33 @@ class Names:
         if binding.kind == "assign" and isinstance(binding.value, ast.Name | ast.Attribute):
             return self.qualified(binding.value, depth + 1)
         return None
+
+    def path(self, expr: ast.AST, depth: int = 0) -> str | None:
+        """The dotted path by which the file's imports reach what an expression stands for.
+
+        Unlike `qualified` it is as it was imported: `jax.experimental.pallas.gpu.load`.
+        """
+        if isinstance(expr, ast.Attribute):
+            base = self.path(expr.value, depth)
+            return None if base is None else f"{base}.{expr.attr}"
+        if not isinstance(expr, ast.Name) or depth > 8:
+            return None
+        binding = self.binding(expr, self.scope(expr))
+        if binding is None:
+            return None
+        if binding.kind == "import":
+            return binding.target
+        if binding.kind == "assign" and isinstance(binding.value, ast.Name | ast.Attribute):
+            return self.path(binding.value, depth + 1)
+        return None
+
+    def public(self, expr: ast.AST) -> str | None:
+        """The short name of a public jax name, members of enums kept: `pltpu.TPUMemorySpace.ANY`.
+
+        Names of private modules, and of other packages, come out as their whole path.
+        """
+        path = self.path(expr)
+        return path if path is None or path.startswith("jax._src.") else short(path)
 
     def definition(self, expr: ast.AST, depth: int = 0) -> Function | None:
         """The function of this module that an expression names, if there is exactly one."""
@@ -258,6 +250,8 @@ class Names:
         dotted = self._dotted(module, at)
         if dotted is not None:
             return Spelling(f"{dotted}.{rest}")
+        if module in _OF_JAX and self._import_target("jax", self.scope(at)) == "jax":
+            return Spelling(f"jax.{_OF_JAX[module]}.{rest}")
         package, inner, usual = _PUBLIC[module]
         alias = usual or inner
         while start is not None and self.lookup(alias, start) is not None:

@@ -24,10 +24,13 @@ from pallas_fix.edits import (
     RenameKeyword,
     Replace,
     SetComment,
+    SetImported,
     SetKeyword,
+    SetModule,
     Span,
 )
 from pallas_fix.rewrite.arguments import keyword_index
+from pallas_fix.rewrite.imported import as_import
 from pallas_fix.rewrite.locate import Block, Statement, Tree, statements_of
 from pallas_fix.rewrite.targets import (
     argument_at,
@@ -107,6 +110,8 @@ class Touched:
                 self.reads.append(_start(span))
                 self.lists.add((block, number))
                 self._read(code, tree)
+            case SetImported(span) | SetModule(span):
+                self._list(as_import(tree.statement(span)), span)
             case RemoveStatement(span):
                 statement = tree.statement(span)
                 self._insert(statement, False, tree)

@@ -26,7 +26,9 @@ from pallas_fix.edits import (
     RenameKeyword,
     Replace,
     SetComment,
+    SetImported,
     SetKeyword,
+    SetModule,
     Span,
 )
 from pallas_fix.rewrite.arguments import (
@@ -38,6 +40,7 @@ from pallas_fix.rewrite.arguments import (
 )
 from pallas_fix.rewrite.blocks import Planner, first_line
 from pallas_fix.rewrite.code import Template, requoted
+from pallas_fix.rewrite.imported import Import, as_import, with_imported, with_module
 from pallas_fix.rewrite.imports import missing
 from pallas_fix.rewrite.locate import Block, Function, IndexList, NotFound, Tree
 from pallas_fix.rewrite.parameters import with_parameters
@@ -126,6 +129,8 @@ class Surgeon(cst.CSTTransformer):
                 return tree.function(span)
             case InsertBefore(span) | InsertAfter(span) | RemoveStatement(span):
                 return tree.place(tree.statement(span)).block
+            case SetImported(span) | SetModule(span):
+                return as_import(tree.statement(span))
             case InsertFirst(span):
                 return tree.first_number(tree.function(span))[0]
             case MoveIntoScope():
@@ -152,6 +157,8 @@ class Surgeon(cst.CSTTransformer):
             node = self._function(original, cast(Function, node), jobs)
         elif isinstance(original, Display):
             node = self._display(original, cast(Display, node), jobs)
+        elif isinstance(original, Import):
+            node = _import(cast(Import, node), jobs)
         replacements = [(number, edit) for number, edit in jobs if isinstance(edit, Replace)]
         if not replacements:
             return node
@@ -285,6 +292,16 @@ class Surgeon(cst.CSTTransformer):
                     if around.contains(span):
                         return True
         return False
+
+
+def _import(node: Import, jobs: Sequence[Job]) -> Import:
+    for number, edit in jobs:
+        with naming(number, edit):
+            if isinstance(edit, SetImported):
+                node = with_imported(node, edit)
+            elif isinstance(edit, SetModule):
+                node = with_module(node, edit)
+    return node
 
 
 def _in_word(character: str) -> bool:

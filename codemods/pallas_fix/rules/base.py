@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from pallas_fix.edits import Fix, Span
-from pallas_fix.versions import VersionRange, since
+from pallas_fix.versions import NEWEST, Change, VersionRange, since
 
 if TYPE_CHECKING:
+    from packaging.version import Version
+
     from pallas_fix.facts import Facts
 
 
@@ -25,7 +27,11 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place where a rule applies, with a fix or with the reason why there is none."""
+    """One place where a rule applies, with a fix or with the reason why there is none.
+
+    `change` says since when jax has it so, where that differs from finding to finding: it counts
+    if the code must run on a jax that `change` concerns.
+    """
 
     code: str
     span: Span
@@ -34,6 +40,7 @@ class Finding:
     reason: Reason | None = None
     function: str = "<module>"
     notes: tuple[str, ...] = field(default=())
+    change: Change | None = None
 
     def __post_init__(self) -> None:
         if (self.fix is None) == (self.reason is None):
@@ -65,6 +72,32 @@ class Rule(ABC):
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield the findings of one module."""
 
+    def findings(self, module: Facts) -> Iterator[Finding]:
+        """What `find` yields, as far as it concerns the jax that the code must run on.
+
+        A fix whose form is too new for some of these versions gives way to the reason.
+        """
+        versions = self.options.versions
+        for finding in self.find(module):
+            change = finding.change
+            if change is None:
+                yield finding
+            elif change.concerns(versions):
+                old = change.lacking(versions) if self.options.closed else ()
+                if finding.fix is not None and old:
+                    reason = needs_newer(VersionRange(change.works), f"jax {old[0]}")
+                    finding = replace(finding, fix=None, reason=reason)
+                yield finding
+
+
+def needs_newer(works: VersionRange, wanted: str) -> Reason:
+    """The reason of a fix whose form only `works` on some of the versions that are `wanted`."""
+    return Reason(
+        "needs-newer-jax",
+        f"the new form needs jax {works}, and the code must run on {wanted}",
+        f"raise the lowest version to {works.low}, or pass --jax '{works}'",
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -74,3 +107,12 @@ class Options:
     """GPU001: which accumulator loads get an assert, those that are `stored` back or `all`."""
     targets: tuple[str, ...] = ()
     """The chips that the user named, by the names of `pallas_fix.targets`."""
+    versions: tuple[Version, ...] = (NEWEST,)
+    """The jax versions that the code must run on, oldest first."""
+    closed: bool = False
+    """Whether all of `versions` count; else a fix may raise the lowest one that works."""
+
+    @property
+    def oldest(self) -> Version:
+        """The oldest jax that a new form must work on."""
+        return self.versions[0] if self.closed else self.versions[-1]
