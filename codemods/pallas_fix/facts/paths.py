@@ -53,3 +53,22 @@ def short(dotted: str) -> str:
 
 # Members that no jax has ever had: kept apart, so that a rule can speak of them.
 _INVENTED = frozenset({"ACC", "ACCUMULATOR", "ACCUM"})
+
+
+def whole(name: str) -> str:
+    """The path of a short name: `pltpu.ANY` is `jax.experimental.pallas.tpu.ANY`."""
+    module, dot, rest = name.partition(".")
+    return f"{_WHOLE.get(module, module)}{dot}{rest}"
+
+
+_WHOLE = {
+    "pl": "jax.experimental.pallas",
+    "pltpu": "jax.experimental.pallas.tpu",
+    "plgpu": "jax.experimental.pallas.mosaic_gpu",
+    "triton": "jax.experimental.pallas.triton",
+    "plsc": "jax.experimental.pallas.tpu_sc",
+    "fuser": "jax.experimental.pallas.fuser",
+    "jnp": "jax.numpy",
+    "lax": "jax.lax",
+    "np": "numpy",
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from pallas_fix.edits import SetImported, SetModule
+from pallas_fix.rewrite.commas import NO_SPACE, read, write
 from pallas_fix.rewrite.locate import NotFound, Statement
 
 Import = cst.Import | cst.ImportFrom
@@ -30,11 +31,19 @@ def with_imported(node: Import, edit: SetImported) -> Import:
         return node.with_changes(names=names)
     if len(names) == 1:
         raise NotFound(f"the statement imports nothing but `{edit.name}`")
-    gone = names.pop(index)
-    if index == len(names):
-        # The last name keeps what stood after the one that goes: a comma, the end of the line.
-        names[-1] = names[-1].with_changes(comma=gone.comma)
-    return node.with_changes(names=names)
+    left = node.lpar if isinstance(node, cst.ImportFrom) else None
+    right = node.rpar if isinstance(node, cst.ImportFrom) else None
+    if left is None or right is None:
+        commas = read(names, NO_SPACE)
+        commas.remove(index)
+        return node.with_changes(names=write(commas))
+    commas = read(names, left.whitespace_after, right.whitespace_before)
+    commas.remove(index)
+    return node.with_changes(
+        names=write(commas),
+        lpar=left.with_changes(whitespace_after=commas.gaps[0]),
+        rpar=right.with_changes(whitespace_before=commas.gaps[-1]),
+    )
 
 
 def with_module(node: Import, edit: SetModule) -> Import:

@@ -1,0 +1,115 @@
+"""Reads the tables of renamed names, `rules/tables/*.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from packaging.version import Version
+
+from pallas_fix.versions import Change, changed
+
+TABLES = Path(__file__).parent.parent / "tables"
+_CALL = "()"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One name that changed.
+
+    `old` and `new` are short names (`pltpu.CompilerParams`), or whole paths where the module has
+    no short one; an `old` that ends with `()` is a call without arguments. `new` may be any
+    expression that begins with a name, and is empty where there is none: then `reason` and
+    `way_out` say why. `imports` is a module that must be imported before `new` can be written
+    out. `module` tells of a module that moved. `attribute` says that `new` is not imported by
+    its last name, but written out, as `jax.tree.map` is.
+    """
+
+    old: str
+    new: str = ""
+    works: str = "0.4.30"
+    warns: str = ""
+    fails: str = ""
+    note: str = ""
+    source: str = ""
+    reason: str = ""
+    way_out: str = ""
+    imports: str = ""
+    module: bool = False
+    attribute: bool = False
+
+    @property
+    def change(self) -> Change:
+        """Since when the old name warns and fails, and the new one works."""
+        return changed(self.works, warns=self.warns, fails=self.fails)
+
+    @property
+    def name(self) -> str:
+        """The old name, also where the row is about its call."""
+        return self.old.removesuffix(_CALL)
+
+    @property
+    def called(self) -> bool:
+        """True where the row is about a call without arguments."""
+        return self.old.endswith(_CALL)
+
+
+def read(file: Path) -> tuple[Row, ...]:
+    """The rows of one table. Raises ValueError or TypeError where the table is none."""
+    with file.open("rb") as handle:
+        return tuple(Row(**entry) for entry in tomllib.load(handle).get("name", ()))
+
+
+@cache
+def _every() -> tuple[Row, ...]:
+    return tuple(row for file in sorted(TABLES.glob("*.toml")) for row in read(file))
+
+
+@cache
+def rows() -> Mapping[str, Sequence[Row]]:
+    """The rows of names by the old one; several rows of one name have other new forms."""
+    found: dict[str, list[Row]] = {}
+    for row in _every():
+        if not row.module:
+            found.setdefault(row.name, []).append(row)
+    return found
+
+
+@cache
+def modules() -> Mapping[str, Row]:
+    """The rows of modules, by their whole paths."""
+    return {row.name: row for row in _every() if row.module}
+
+
+@cache
+def last_words() -> frozenset[str]:
+    """The last part of each old name: what a use of it ends with."""
+    return frozenset(row.name.rpartition(".")[2] for row in _every())
+
+
+def newest(named: Sequence[Row], oldest: Version) -> Row:
+    """The row whose form is the newest that works on `oldest`, else the one that works first."""
+    fitting = [row for row in named if row.change.works <= oldest]
+    if not fitting:
+        return min(named, key=lambda row: row.change.works)
+    return max(fitting, key=lambda row: row.change.works)
+
+
+def triggers() -> tuple[str, ...]:
+    """Words one of which is in every file that uses an old name.
+
+    A name of `jax.core` is too common a word to look for: its module is looked for instead.
+    """
+    words = {"pallas"}
+    for row in _every():
+        if row.name.startswith("jax.core."):
+            words.update(("jax.core", "import core", ", core"))
+        elif row.name.partition(".")[0] not in _PALLAS and "pallas" not in row.name:
+            words.add(row.name.rpartition(".")[2])
+    return tuple(sorted(words))
+
+
+_PALLAS = frozenset({"pl", "pltpu", "plgpu", "triton", "plsc", "fuser"})
