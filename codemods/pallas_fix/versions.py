@@ -98,3 +98,18 @@ def parse_jax(text: str) -> tuple[Version, ...]:
     if not releases:
         raise ValueError(f"no known jax release is in {text!r} (known: {RELEASES[0]} to {NEWEST})")
     return releases
+
+
+def parse_release(text: str) -> Version:
+    """Read one version of jax; `0.12` is the newest known release of that series.
+
+    Raises ValueError where the text is no version, or older than all that is known.
+    """
+    try:
+        asked = Version(text)
+    except InvalidVersion:
+        raise ValueError(f"{text!r} is no jax version (0.12.0.1)") from None
+    if asked < RELEASES[0] and asked.release != RELEASES[0].release[:2]:
+        raise ValueError(f"jax {text} is older than all that is known ({RELEASES[0]} to {NEWEST})")
+    series = [release for release in RELEASES if release.release[:2] == asked.release]
+    return series[-1] if series else asked

@@ -14,6 +14,7 @@ from pallas_fix import __version__
 from pallas_fix.cli import about
 from pallas_fix.cli.apply import apply
 from pallas_fix.cli.record import record
+from pallas_fix.cli.survey import survey
 from pallas_fix.cli.verify import verify
 
 
@@ -78,5 +79,5 @@ def cli() -> None:
     """Find Pallas kernels that fail, repair them, and verify each repair on the kernel itself."""
 
 
-for command in (apply, verify, record, about.explain, about.rules, about.config):
+for command in (apply, verify, record, survey, about.explain, about.rules, about.config):
     cli.add_command(command)

@@ -64,6 +64,13 @@ def _releases() -> Iterable[str]:
     return map(str, reversed(RELEASES))
 
 
+def releases(
+    context: click.Context, parameter: click.Parameter, typed: str
+) -> list[CompletionItem | str]:
+    """What a shell offers for a version of jax."""
+    return completing(_releases)(context, parameter, typed)
+
+
 def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def decorate(command: Any) -> Any:
         for option in reversed(options):
@@ -106,7 +113,7 @@ where = together(
     click.option("-v", "--verbose", is_flag=True, help="Say more: each stage, whole errors."),
 )
 
-which = together(
+selecting = together(
     click.option(
         "--select",
         multiple=True,
@@ -124,6 +131,11 @@ which = together(
     click.option(
         "--exclude", multiple=True, metavar="PATTERN", help="Not these files (.gitignore syntax)."
     ),
+)
+"""Which rules look at which files."""
+
+which = together(
+    selecting,
     click.option(
         "--jax",
         default="",
@@ -164,7 +176,7 @@ counting = together(
 """What of all that is found counts."""
 
 
-def _output(formats: Sequence[str]) -> Callable[[Any], Any]:
+def output_of(formats: Sequence[str]) -> Callable[[Any], Any]:
     """The option that names some of the formats."""
     first, *others = formats
     return click.option(
@@ -176,8 +188,8 @@ def _output(formats: Sequence[str]) -> Callable[[Any], Any]:
     )
 
 
-output = _output(FORMATS)
-case_output = _output(CASE_FORMATS)
+output = output_of(FORMATS)
+case_output = output_of(CASE_FORMATS)
 
 
 def check_counting(given: dict[str, Any], *, stdin: bool) -> None:
