@@ -11,11 +11,11 @@ UNROLL = 16
 """The longest Python loop that is walked pass by pass."""
 
 
-def constant(value: Value) -> object:
-    """A folded value as the walk knows it."""
+def constant(value: Value, node: ast.expr | None = None) -> object:
+    """A folded value as the walk knows it, where `node` stands for it."""
     if isinstance(value, tuple):
         return Items(tuple(constant(v) for v in value))
-    return Known(value)
+    return Known(value, node)
 
 
 def pick(held: Items | Table, position: object) -> object:

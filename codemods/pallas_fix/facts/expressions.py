@@ -47,7 +47,7 @@ class Expressions(Calls):
             case None:
                 return OTHER
             case ast.Constant():
-                return Known(self.constants.fold(expr))
+                return Known(self.constants.fold(expr), expr)
             case ast.Name():
                 return self.name(expr, frame)
             case ast.Call():
@@ -135,7 +135,7 @@ class Expressions(Calls):
             return self._defined(definition, frame)
         value = self.constants.fold(expr)
         if value is not UNKNOWN:
-            return constant(value)
+            return constant(value, expr)
         origin = self.constants.origin(expr)
         if isinstance(origin, ast.Call) and self._is_callable(origin):
             return self.eval(origin, self._closure(origin, frame))
@@ -178,7 +178,7 @@ class Expressions(Calls):
             return Callee(definition, None, (OTHER,) if method and not static else ())
         value = self.constants.fold(expr)
         if value is not UNKNOWN:
-            return constant(value)
+            return constant(value, expr)
         held = self.eval(base, frame)
         if not isinstance(held, Ref | View):
             return OTHER
@@ -210,11 +210,13 @@ class Expressions(Calls):
         return OTHER
 
     def operation(self, expr: ast.expr, frame: Frame | None) -> object:
-        parts = [self.eval(c, frame) for c in ast.iter_child_nodes(expr) if isinstance(c, ast.expr)]
-        if all(isinstance(p, Known) for p in parts):
+        children = [c for c in ast.iter_child_nodes(expr) if isinstance(c, ast.expr)]
+        parts = [self.eval(c, frame) for c in children]
+        known = [(c, p) for c, p in zip(children, parts, strict=True) if isinstance(p, Known)]
+        if len(known) == len(parts):
             local = self._locals(expr, frame)
             value = self.constants.fold(expr, local)
-            return Known(value) if value is not UNKNOWN else OTHER
+            return Known(value, expr, tuple(known)) if value is not UNKNOWN else OTHER
         if isinstance(expr, ast.BinOp):
             return arithmetic(expr, parts)
         if isinstance(expr, ast.Compare) and len(parts) == 2 and isinstance(expr.ops[0], ast.Eq):

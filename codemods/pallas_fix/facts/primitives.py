@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 
 from pallas_fix.facts.allocations import argument
-from pallas_fix.facts.values import OTHER, Frame, Loaded, Ref, View
+from pallas_fix.facts.values import OTHER, Address, Frame, Items, Known, Loaded, Ref, View
 from pallas_fix.facts.walk import Handler, Walk
+
+_BY_REF = {"pltpu.matmul_acc_lhs": 3, "pltpu.matmul_pop": 1}
+_BY_ADDRESS = frozenset({"acc_addr", "mxu_index", "shape", "dtype"})
 
 
 def _push(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
@@ -19,9 +22,17 @@ def _push(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
 
 
 def _acc(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
-    held = walker.eval(argument(expr, 0, "acc"), frame)
+    given = argument(expr, 0, "acc") or argument(expr, None, "acc_addr")
+    held = walker.eval(given, frame)
     lhs = argument(expr, 1, "lhs")
     walker.eval(lhs, frame)
+    numbered = isinstance(held, Known) and len(expr.args) == 3
+    if numbered or takes_address(expr, "pltpu.matmul_acc_lhs"):
+        mxu = argument(expr, 2, "mxu_index")
+        where = Address(held, walker.eval(mxu, frame) if mxu is not None else None)
+        register = walker.integer(argument(expr, 3, "load_staged_rhs"), frame)
+        walker.emit("acc", expr, None, how=where, value=lhs, register=register, call=expr)
+        return OTHER
     register = walker.integer(argument(expr, 2, "load_staged_rhs"), frame)
     walker.emit("acc", expr, _ref(held), how=held, value=lhs, register=register, call=expr)
     return OTHER
@@ -37,7 +48,14 @@ def _fifo(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
 
 
 def _pop(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
-    held = walker.eval(argument(expr, 0, "acc"), frame)
+    given = argument(expr, 0, "acc") or argument(expr, None, "acc_addr")
+    held = walker.eval(given, frame)
+    if takes_address(expr, "pltpu.matmul_pop"):
+        mxu = argument(expr, 3, "mxu_index")
+        shape = walker.eval(argument(expr, 1, "shape"), frame)
+        where = Address(held, walker.eval(mxu, frame), _dimensions(shape))
+        walker.emit("pop", expr, None, how=where, call=expr)
+        return OTHER
     walker.emit("pop", expr, _ref(held), how=held, call=expr)
     return OTHER
 
@@ -62,6 +80,23 @@ def _store(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
         whole = not _masked(expr)
         walker.emit("store", expr, ref, how=held, value=value, whole=whole, call=expr)
     return OTHER
+
+
+def takes_address(call: ast.Call, name: str) -> bool:
+    """True for a call of `pltpu.matmul_acc_lhs` or `pltpu.matmul_pop` that is written for jax until 0.11.1.
+
+    `matmul_acc_lhs(acc_addr, lhs, mxu_index, load_staged_rhs)` took four arguments by position
+    and `matmul_pop(acc_addr, shape, dtype, mxu_index)` too; since 0.11.2 they are
+    `matmul_acc_lhs(acc, lhs, load_staged_rhs)` and `matmul_pop(acc)`.
+    """
+    return len(call.args) > _BY_REF[name] or any(k.arg in _BY_ADDRESS for k in call.keywords)
+
+
+def _dimensions(value: object) -> tuple[int | None, ...] | None:
+    if not isinstance(value, Items) or value.open_front:
+        return None
+    numbers = [item.value if isinstance(item, Known) else None for item in value.items]
+    return tuple(n if isinstance(n, int) else None for n in numbers)
 
 
 def _masked(expr: ast.Call) -> bool:

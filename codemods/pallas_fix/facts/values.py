@@ -96,9 +96,25 @@ class Callee:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A constant."""
+    """A constant. `node` is the expression that made it, and `parts` are those that this one
+    was worked out from, with their values, where that is written out."""
 
     value: Constant
+    node: ast.expr | None = field(default=None, compare=False, repr=False)
+    parts: tuple[tuple[ast.expr, Known], ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """How jax until 0.11.1 names an accumulator: the number of its first register on an MXU.
+
+    `at` and `mxu` are the values of the arguments, `shape` is that of a pop, with None for each
+    dimension that is not known.
+    """
+
+    at: object
+    mxu: object
+    shape: tuple[int | None, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pallas_fix.edits import Code, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
-from pallas_fix.facts.values import Event
+from pallas_fix.facts.values import Address, Event
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.construction.trouble import Repair, Trouble
 from pallas_fix.rules.mxu.index import staged_feeds, staged_register
@@ -41,6 +41,8 @@ def _is_wrong(event: Event, register: int | None = None) -> bool:
 
     To `matmul_lhs_fifo` a bool is an integer: True is register 1 and False register 0.
     """
+    if isinstance(event.how, Address):
+        return False
     if event.kind == "fifo" and isinstance(event.register, bool):
         return event.register is True and register != 1
     return event.kind in ("acc", "fifo") and isinstance(event.register, bool | str | float)
