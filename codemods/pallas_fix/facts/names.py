@@ -135,7 +135,12 @@ class Names:
         Names of private modules, and of other packages, come out as their whole path.
         """
         path = self.path(expr)
-        return path if path is None or path.startswith("jax._src.") else short(path)
+        return None if path is None else self.shortened(path)
+
+    @staticmethod
+    def shortened(path: str) -> str:
+        """The short name for the path of a public jax name; any other path as it is."""
+        return path if path.startswith("jax._src.") else short(path)
 
     def definition(self, expr: ast.AST, depth: int = 0) -> Function | None:
         """The function of this module that an expression names, if there is exactly one."""

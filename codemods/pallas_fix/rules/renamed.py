@@ -10,6 +10,7 @@ from pallas_fix.facts import Facts
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.rules.renames.imports import Imported, edits, movable
 from pallas_fix.rules.renames.modules import Moved, moved
+from pallas_fix.rules.renames.quoted import paths
 from pallas_fix.rules.renames.spelled import spelled
 from pallas_fix.rules.renames.table import Row, last_words, newest, rows, triggers
 
@@ -76,6 +77,7 @@ class Renamed(Rule):
             row = newest(named, self.options.oldest)
             if not (module.is_guarded(module.span(node)) or self._follows(module, node, row)):
                 yield self._used(module, node, row)
+        yield from self._quoted(module)
         yield from self._in_strings(module)
 
     def _follows(self, module: Facts, node: ast.expr, row: Row) -> bool:
@@ -90,12 +92,29 @@ class Renamed(Rule):
     def _used(self, module: Facts, node: ast.expr, row: Row) -> Finding:
         if not row.new:
             return self._finding(module, node, row, reason=_no_successor(row))
+        if "#" in module.source(node):
+            return self._finding(module, node, row, reason=_COMMENT)
         spelling = spelled(module, row, node)
         edits: tuple[Edit, ...] = (
             Replace(module.span(node), Code(spelling.text)),
             *spelling.imports,
         )
         return self._finding(module, node, row, edits)
+
+    def _quoted(self, module: Facts) -> Iterator[Finding]:
+        for node, written, name in paths(module):
+            named = rows().get(name)
+            if named is None or module.is_guarded(module.span(node)):
+                continue
+            row = newest(named, self.options.oldest)
+            spelling = spelled(module, row, node) if row.new else None
+            source = module.source(node)
+            if spelling is None or source.count(written) != 1:
+                yield self._finding(module, node, row, reason=_in_a_string())
+                continue
+            code = Code(source.replace(written, spelling.text))
+            edits: tuple[Edit, ...] = (Replace(module.span(node), code), *spelling.imports)
+            yield self._finding(module, node, row, edits)
 
     def _imported(self, module: Facts, imported: Imported, row: Row) -> Finding:
         if not row.new:
@@ -192,6 +211,13 @@ def _functions(module: Facts, node: ast.AST) -> tuple[str, ...]:
     if function is None:
         return ()
     return (module.names.scopes[function].qualname,)
+
+
+_COMMENT = Reason(
+    "comment-inside",
+    "a comment stands inside the name",
+    "write the new name by hand, and put the comment beside it",
+)
 
 
 def _no_successor(row: Row) -> Reason:

@@ -16,6 +16,7 @@ from pallas_fix.edits import (
 )
 from pallas_fix.facts import Facts
 from pallas_fix.facts.paths import short
+from pallas_fix.rules.renames.quoted import words
 from pallas_fix.rules.renames.spelled import importable, spelled
 from pallas_fix.rules.renames.table import Row
 
@@ -48,9 +49,13 @@ class Imported:
                     yield node
 
     def alone(self, facts: Facts) -> bool:
-        """True if nothing else binds the name in its scope."""
+        """True if nothing else binds the name in its scope, but for a fallback to None."""
         bound = facts.names.lookup(self.local, facts.names.scope(self.statement))
-        return bound is not None and all(b.node is self.statement for b in bound[1])
+        return bound is not None and all(
+            b.node is self.statement
+            or (isinstance(b.value, ast.Constant) and b.value.value is None)
+            for b in bound[1]
+        )
 
 
 def movable(facts: Facts, imported: Imported, row: Row) -> bool:
@@ -69,7 +74,12 @@ def edits(facts: Facts, imported: Imported, row: Row) -> tuple[Edit, ...]:
     module, name = target
     scope = facts.names.scope(imported.statement)
     taken = name != imported.local and facts.names.lookup(name, scope) is not None
-    kept = bool(imported.alias.asname) or _is_exported(facts, imported.local)
+    kept = (
+        bool(imported.alias.asname)
+        or _is_exported(facts, imported.local)
+        or any(imported.local in found for found in words(facts).values())
+        or any(isinstance(use.ctx, ast.Store) for use in uses)
+    )
     local = imported.local if kept or taken else name
     changed = [Replace(facts.span(use), Code(local)) for use in uses if local != imported.local]
     bound = name if local == name else f"{name} as {local}"
@@ -113,3 +123,7 @@ def _is_exported(facts: Facts, name: str) -> bool:
             if any(isinstance(v, ast.Constant) and v.value == name for v in values):
                 return True
     return False
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
