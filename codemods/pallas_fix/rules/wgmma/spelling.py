@@ -18,7 +18,7 @@ def private_store(names: Names, statement: ast.stmt) -> bool:
 
 def exported(names: Names, func: ast.expr) -> bool:
     """True where a name is looked up in the public module (`plgpu.wgmma_accumulator_store`)."""
-    path = _path(names, func)
+    path = names.path(func)
     return path is not None and path.rpartition(".")[0] == PUBLIC
 
 
@@ -30,20 +30,3 @@ def imported_alone(names: Names, name: ast.Name) -> ast.ImportFrom | None:
         return None
     uses = [n for n in ast.walk(names.tree) if isinstance(n, ast.Name) and n.id == name.id]
     return statement if uses == [name] else None
-
-
-def _path(names: Names, expr: ast.expr, depth: int = 0) -> str | None:
-    """The dotted path of an expression as its import spells it."""
-    if isinstance(expr, ast.Attribute):
-        base = _path(names, expr.value, depth)
-        return None if base is None else f"{base}.{expr.attr}"
-    if not isinstance(expr, ast.Name) or depth > 8:
-        return None
-    binding = names.binding(expr, names.scope(expr))
-    if binding is None:
-        return None
-    if binding.kind == "import":
-        return binding.target
-    if binding.kind == "assign" and binding.value is not None:
-        return _path(names, binding.value, depth + 1)
-    return None
