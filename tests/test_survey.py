@@ -56,7 +56,8 @@ def test_what_breaks_what_warns_and_what_was_broken(console: Console) -> None:
     assert lines[0] == "jax 0.8.2 to 0.12.0.1: 2 of 3 files use what changes"
     assert "Breaks: works on jax 0.8.2, fails on 0.12.0.1 (3 uses of 1 form)" in lines
     assert "     3      2  0.10.0         2/3  API001 `pltpu.ANY`: now `pl.ANY`" in lines
-    assert "        in k.py (2), other.py (1)" in lines
+    assert "        2 in k.py" in lines
+    assert "        1 in other.py" in lines
     assert "Warns: deprecated on jax 0.12.0.1 (1 use of 1 form)" in lines
     assert (
         "     1      1  0.11.2         1/1  API001 `pl.reciprocal`: now `pltpu.reciprocal`" in lines

@@ -52,10 +52,10 @@ def _group(group: Group, verbose: bool) -> Iterator[str]:
     )
     named = sorted(group.files.items(), key=lambda item: (-item[1], item[0]))
     shown = named if verbose else named[:_SHOWN]
-    words = [f"{path} ({count})" for path, count in shown]
+    for path, count in shown:
+        yield printable(f"{'':>8}{count} in {path}")
     if len(named) > len(shown):
-        words.append(f"and {len(named) - len(shown)} more (-v)")
-    yield printable(f"{'':>8}in {', '.join(words)}")
+        yield f"{'':>8}and in {len(named) - len(shown)} more files (-v)"
 
 
 def _left(found: Survey, paths: Sequence[Path]) -> Iterator[str]:
