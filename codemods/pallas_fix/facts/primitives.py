@@ -83,7 +83,7 @@ def _store(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
 
 
 def takes_address(call: ast.Call, name: str) -> bool:
-    """True for a call of `pltpu.matmul_acc_lhs` or `pltpu.matmul_pop` that is written for jax until 0.11.1.
+    """True for a call of `name` that is written for jax until 0.11.1.
 
     `matmul_acc_lhs(acc_addr, lhs, mxu_index, load_staged_rhs)` took four arguments by position
     and `matmul_pop(acc_addr, shape, dtype, mxu_index)` too; since 0.11.2 they are

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pallas_fix.edits import Edit, MoveIntoScope, Replace
+from pallas_fix.edits import Edit, MoveIntoScope, Replace, Span
 from pallas_fix.facts import Facts
 from pallas_fix.facts.names import Function
 from pallas_fix.facts.values import Ref, Trace
@@ -29,9 +29,14 @@ class Placed:
 
 
 def scope_edit(
-    module: Facts, function: Function, names: Sequence[str], types: str, writer: Writer
+    module: Facts,
+    function: Function,
+    names: Sequence[str],
+    types: str,
+    writer: Writer,
+    first: Span | None = None,
 ) -> Edit:
-    """The edit that runs the body of a function in a scope with accumulators."""
+    """The edit that runs the body of a function, from `first` on, in a scope with accumulators."""
     run = writer.name("pl.run_scoped")
     if isinstance(function, ast.Lambda):
         body = writer.hole(function.body)
@@ -40,7 +45,7 @@ def scope_edit(
     scope = module.names.fresh("scope")
     returns = "return " if _returns(function) else ""
     after = writer.code(f"{returns}{run}({scope}, {types})")
-    return MoveIntoScope(module.span(function), scope, tuple(names), after)
+    return MoveIntoScope(module.span(function), scope, tuple(names), after, first)
 
 
 def unscopable(module: Facts, function: Function, names: Sequence[str]) -> Reason | None:
