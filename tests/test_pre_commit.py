@@ -41,6 +41,8 @@ def hook(tmp_path: Path) -> Hook:
     (hooks / ".pre-commit-hooks.yaml").write_bytes((ROOT / ".pre-commit-hooks.yaml").read_bytes())
     project = tmp_path / "project"
     project.mkdir()
+    # What the hook finds must not depend on the jax that is installed here.
+    (project / "requirements.txt").write_text("jax==0.12.0.1\n")
     for folder in (hooks, project):
         call("git", "init", "-q", cwd=folder)
         call("git", "add", ".", cwd=folder)
