@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pallas_fix.rules import all_rules
 from pallas_fix.rules.base import Rule
-from pallas_fix.rules.renames.table import modules, rows
+from pallas_fix.rules.renames.table import Row, modules, rows
 from pallas_fix.versions import RELEASES
 
 ROOT = Path(__file__).parent.parent
@@ -97,11 +97,16 @@ def names() -> str:
         {row.old: row for row in (*modules().values(), *chain(*rows().values()))}.items()
     )
     lines = [
-        f"| `{old}` | {f'`{row.new}`' if row.new else f'{row.reason}: {row.way_out}'} "
-        f"| {row.works if row.new else ''} | {row.warns} | {row.fails} |\n"
+        f"| `{old}` | {_now(row)} | {row.works if row.new else ''} | {row.warns} | {row.fails} |\n"
         for old, row in every
     ]
     return NAMES + "".join(lines) + f"\n{GENERATED.replace('docstring', 'tables')}\n"
+
+
+def _now(row: Row) -> str:
+    if row.rule:
+        return f"[{row.rule}](rules/{row.rule}.md)"
+    return f"`{row.new}`" if row.new else f"{row.reason}: {row.way_out}"
 
 
 def generated() -> dict[Path, str]:

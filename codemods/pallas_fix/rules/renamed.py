@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pallas_fix.edits import Code, Edit, Fix, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.rules.base import Finding, Reason, Rule
-from pallas_fix.rules.renames.imports import Imported, edits, movable
+from pallas_fix.rules.renames.imports import Imported, edits, movable, unused, without
 from pallas_fix.rules.renames.modules import Moved, moved
 from pallas_fix.rules.renames.quoted import paths
 from pallas_fix.rules.renames.spelled import spelled
@@ -22,9 +22,10 @@ class Renamed(Rule):
     Puts the new name in the place of the old one, however the file reaches it: through a module
     under any alias, through `from ... import`, as a dotted path, in annotations and decorators.
     An import that brings the old name brings the new one; it keeps the old name as its alias where
-    others may import it from this file (`__init__.py`, `__all__`). The new form is the newest one
-    that works on every jax that the code must run on (`--jax`). Which names these are, and since
-    when, stands in [the tables](../names.md).
+    others may import it from this file (`__init__.py`, `__all__`). An import is dropped of which
+    another rule has repaired all uses. The new form is the newest one that works on every jax that
+    the code must run on (`--jax`). Which names these are, and since when, stands in
+    [the tables](../names.md).
 
     ## Why it fails
     `AttributeError: module 'jax.experimental.pallas.tpu' has no attribute 'TPUCompilerParams'`,
@@ -72,7 +73,9 @@ class Renamed(Rule):
                 yield self._moved(module, change)
         for imported, named in _imported(module):
             if not _guarded(module, imported):
-                yield self._imported(module, imported, newest(named, self.options.oldest))
+                finding = self._imported(module, imported, newest(named, self.options.oldest))
+                if finding is not None:
+                    yield finding
         for node, named in _used(module):
             row = newest(named, self.options.oldest)
             if not (module.is_guarded(module.span(node)) or self._follows(module, node, row)):
@@ -104,7 +107,7 @@ class Renamed(Rule):
     def _quoted(self, module: Facts) -> Iterator[Finding]:
         for node, written, name in paths(module):
             named = rows().get(name)
-            if named is None or module.is_guarded(module.span(node)):
+            if named is None or named[0].rule or module.is_guarded(module.span(node)):
                 continue
             row = newest(named, self.options.oldest)
             spelling = spelled(module, row, node) if row.new else None
@@ -116,7 +119,11 @@ class Renamed(Rule):
             edits: tuple[Edit, ...] = (Replace(module.span(node), code), *spelling.imports)
             yield self._finding(module, node, row, edits)
 
-    def _imported(self, module: Facts, imported: Imported, row: Row) -> Finding:
+    def _imported(self, module: Facts, imported: Imported, row: Row) -> Finding | None:
+        if row.rule:
+            if not unused(module, imported):
+                return None
+            return self._finding(module, imported.alias, row, tuple(without(module, imported)))
         if not row.new:
             return self._finding(module, imported.alias, row, reason=_no_successor(row))
         if not movable(module, imported, row):
@@ -149,7 +156,7 @@ class Renamed(Rule):
         edits: tuple[Edit, ...] = (),
         reason: Reason | None = None,
     ) -> Finding:
-        now = f": now `{row.new}`" if row.new else ""
+        now = f": now `{row.new}`" if row.new else ", and nothing needs it here" * bool(row.rule)
         return Finding(
             self.code,
             module.span(node),
@@ -172,7 +179,7 @@ def _used(module: Facts) -> Iterator[tuple[ast.expr, list[Row]]]:
             continue
         path = module.names.public(node)
         named = table.get(path) if path else None
-        if named is None:
+        if named is None or named[0].rule:
             continue
         parent = module.names.parent[node]
         if isinstance(parent, ast.Attribute) and module.names.public(parent) in table:

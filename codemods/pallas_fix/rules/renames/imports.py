@@ -65,12 +65,30 @@ def movable(facts: Facts, imported: Imported, row: Row) -> bool:
     return importable(row) is not None or not _is_exported(facts, imported.local)
 
 
+def unused(facts: Facts, imported: Imported) -> bool:
+    """True if nothing is left that needs the import."""
+    return not (
+        any(imported.occurrences(facts))
+        or _is_exported(facts, imported.local)
+        or any(imported.local in found for found in words(facts).values())
+    )
+
+
+def without(facts: Facts, imported: Imported) -> Iterator[Edit]:
+    """What takes the name out of its import, with the statement if it imports nothing else."""
+    span = facts.span(imported.statement)
+    if len(imported.statement.names) == 1:
+        yield RemoveStatement(span)
+    else:
+        yield SetImported(span, imported.alias.name)
+
+
 def edits(facts: Facts, imported: Imported, row: Row) -> tuple[Edit, ...]:
     """What makes the file import the new form, and write it where it wrote the old name."""
     target = importable(row)
     uses = list(imported.occurrences(facts))
     if target is None:
-        return (*_without(facts, imported), *_written_out(facts, row, uses))
+        return (*without(facts, imported), *_written_out(facts, row, uses))
     module, name = target
     scope = facts.names.scope(imported.statement)
     taken = name != imported.local and facts.names.lookup(name, scope) is not None
@@ -88,15 +106,7 @@ def edits(facts: Facts, imported: Imported, row: Row) -> tuple[Edit, ...]:
         shown = name if imported.alias.asname else bound
         return (SetImported(span, imported.alias.name, shown), *changed)
     added = InsertAfter(span, Code(f"from {module} import {bound}"))
-    return (*_without(facts, imported), added, *changed)
-
-
-def _without(facts: Facts, imported: Imported) -> Iterator[Edit]:
-    span = facts.span(imported.statement)
-    if len(imported.statement.names) == 1:
-        yield RemoveStatement(span)
-    else:
-        yield SetImported(span, imported.alias.name)
+    return (*without(facts, imported), added, *changed)
 
 
 def _written_out(facts: Facts, row: Row, uses: Iterable[ast.Name]) -> Iterator[Edit]:

@@ -25,7 +25,8 @@ class Row:
     expression that begins with a name, and is empty where there is none: then `reason` and
     `way_out` say why. `imports` is a module that must be imported before `new` can be written
     out. `module` tells of a module that moved. `attribute` says that `new` is not imported by
-    its last name, but written out, as `jax.tree.map` is.
+    its last name, but written out, as `jax.tree.map` is. `rule` is the code of the rule that
+    repairs the uses of the name, where they become more than another name.
     """
 
     old: str
@@ -40,6 +41,7 @@ class Row:
     imports: str = ""
     module: bool = False
     attribute: bool = False
+    rule: str = ""
 
     @property
     def change(self) -> Change:

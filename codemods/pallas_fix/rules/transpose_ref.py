@@ -1,0 +1,103 @@
+"""API033: `plgpu.transpose_ref`, which is a method of refs now."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pallas_fix.edits import Code, Fix, Replace
+from pallas_fix.facts import Facts
+from pallas_fix.rules.base import Finding, Reason, Rule
+from pallas_fix.versions import changed
+
+_CHANGE = changed("0.7.2", warns="0.11.2")
+
+
+class TransposeRef(Rule):
+    """`plgpu.transpose_ref` is used, which is a method of refs now.
+
+    ## What it does
+    `plgpu.transpose_ref(ref, permutation)` becomes `ref.transpose(permutation)`, and `ref.T` where
+    the permutation is written out as `(1, 0)`.
+
+    ## Why it fails
+    Since jax 0.11.2 a DeprecationWarning: "jax.experimental.pallas.mosaic_gpu.transpose_ref is
+    deprecated. Use ref.transpose(...) directly instead." The function did nothing else than to call
+    the method (jax/_src/pallas/mosaic_gpu/core.py).
+
+    ## Example
+    ```python
+    plgpu.wgmma(acc, a_smem, plgpu.transpose_ref(b_smem, (1, 0)))
+    ```
+    becomes
+    ```python
+    plgpu.wgmma(acc, a_smem, b_smem.T)
+    ```
+
+    ## When it is not fixed
+    The function is handed on without being called, or its arguments are unpacked; the code must
+    also run on jax before 0.7.2, whose refs have no such method.
+
+    ## What to do by hand
+    Call `ref.transpose(permutation)`.
+
+    ## How it is verified
+    The kernel is traced, lowered and compiled before and after, and run where that can be done.
+    """
+
+    code = "API033"
+    name = "transpose-ref"
+    triggers = ("transpose_ref",)
+    messages = (r"mosaic_gpu\.transpose_ref is deprecated",)
+
+    def find(self, module: Facts) -> Iterator[Finding]:
+        """Yield one finding for each use of the function."""
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Attribute | ast.Name) or not isinstance(node.ctx, ast.Load):
+                continue
+            if module.names.public(node) != "plgpu.transpose_ref":
+                continue
+            parent = module.names.parent[node]
+            call = parent if isinstance(parent, ast.Call) and parent.func is node else None
+            place = call or node
+            if not module.is_guarded(module.span(place)):
+                yield self._finding(module, place, _fix(module, call) if call else None)
+
+    def _finding(self, module: Facts, place: ast.expr, fix: Fix | None) -> Finding:
+        return Finding(
+            self.code,
+            module.span(place),
+            f"`plgpu.transpose_ref` is {_CHANGE}: now `ref.transpose(...)`",
+            fix,
+            None if fix else _NOT_CALLED,
+            module.names.qualname(place),
+            change=_CHANGE,
+        )
+
+
+_NOT_CALLED = Reason(
+    "not-called-plainly",
+    "it is handed on, or its arguments are unpacked, so that the ref cannot be seen",
+    "call ref.transpose(permutation) where the ref is known",
+)
+
+
+def _fix(module: Facts, call: ast.Call) -> Fix | None:
+    named: dict[str | None, ast.expr] = dict(zip(("ref", "permutation"), call.args, strict=False))
+    named |= {keyword.arg: keyword.value for keyword in call.keywords}
+    if named.keys() != {"ref", "permutation"} or len(call.args) + len(call.keywords) != 2:
+        return None
+    if any(isinstance(value, ast.Starred) for value in named.values()):
+        return None
+    parts = {"ref": module.span(named["ref"])}
+    text = "$ref.T"
+    if not _swaps_two(named["permutation"]):
+        parts["permutation"] = module.span(named["permutation"])
+        text = "$ref.transpose($permutation)"
+    return Fix((Replace(module.span(call), Code(text, parts)),), certain=True)
+
+
+def _swaps_two(permutation: ast.expr) -> bool:
+    return isinstance(permutation, ast.Tuple | ast.List) and [
+        getattr(item, "value", None) for item in permutation.elts
+    ] == [1, 0]
