@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from pallas_fix.facts.combining import UNROLL
+from pallas_fix.facts.constants import UNKNOWN
 from pallas_fix.facts.expressions import Expressions
 from pallas_fix.facts.indexing import is_whole
 from pallas_fix.facts.values import OTHER, Callee, Frame, GridTest, Items, Known, Ref, View
@@ -38,8 +40,7 @@ class Statements(Expressions):
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self.eval(value, frame), frame, node, value)
             case ast.AugAssign(target=target, value=value):
-                self.eval(value, frame)
-                self.update(target, frame, node, value)
+                self.update(target, frame, node, value, self.eval(value, frame))
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self.define(node, frame)
             case ast.If(test=test):
@@ -48,7 +49,7 @@ class Statements(Expressions):
                 return self.loop(node, frame)
             case ast.While(test=test, body=body):
                 self.eval(test, frame)
-                with self.inside("loop", node):
+                with self._repeated(node, frame):
                     return self._inner(body, frame)
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
                 for item in items:
@@ -109,7 +110,7 @@ class Statements(Expressions):
         over = self.eval(node.iter, frame)
         passes = over.items if isinstance(over, Items) and not over.open_front else None
         if passes is None or len(passes) > UNROLL:
-            with self.inside("loop", node):
+            with self._repeated(node, frame):
                 self.assign(node.target, OTHER, frame, node, None)
                 return self._inner([*node.body, *node.orelse], frame)
         outer = self.site
@@ -120,6 +121,21 @@ class Statements(Expressions):
                 self._inner(node.body, frame)
         self.site = outer
         return self._inner(node.orelse, frame)
+
+    @contextmanager
+    def _repeated(self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> Iterator[None]:
+        """A loop of which the passes are not known: what it counts is known in none of them."""
+        names = {
+            n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        forget = [name for name, old in frame.variables.items() if isinstance(old, Known)]
+        with self.inside("loop", node):
+            for name in names.intersection(forget):
+                frame.variables[name] = OTHER
+            yield
+        for name in names:
+            if isinstance(frame.variables.get(name), Known):
+                frame.variables[name] = OTHER
 
     def define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
         """A local function; a decorator such as `pl.when(...)` runs it on the spot."""
@@ -192,8 +208,25 @@ class Statements(Expressions):
             whole = is_whole(index, self.names) and (isinstance(held, Ref) or held.whole)
             self.emit(kind, statement, ref, how=held, index=index, value=expr, whole=whole)
 
-    def update(self, target: ast.expr, frame: Frame, statement: ast.stmt, expr: ast.expr) -> None:
+    def update(
+        self,
+        target: ast.expr,
+        frame: Frame,
+        statement: ast.AugAssign,
+        expr: ast.expr,
+        value: object,
+    ) -> None:
         if isinstance(target, ast.Subscript):
             self.store("update", target.value, target.slice, frame, statement, expr)
         elif isinstance(target, ast.Name):
-            frame.variables[target.id] = OTHER
+            old = frame.variables.get(target.id)
+            result: object = OTHER
+            if isinstance(old, Known) and isinstance(value, Known):
+                result = self._combined(old, statement.op, value)
+            frame.variables[target.id] = result
+
+    def _combined(self, old: Known, op: ast.operator, value: Known) -> object:
+        local = {"old": old.value, "value": value.value}
+        together = ast.BinOp(ast.Name("old"), op, ast.Name("value"))
+        result = self.constants.fold(together, local)
+        return OTHER if result is UNKNOWN else Known(result)

@@ -85,6 +85,7 @@ class MxuAddress(Rule):
     messages = (
         r"matmul_(?:acc_lhs|pop)\(\) got an unexpected keyword argument",
         r"matmul_(?:acc_lhs|pop)\(\) takes .*positional arguments? but",
+        r"matmul_acc_lhs\(\) got multiple values for argument 'load_staged_rhs'",
     )
 
     def find(self, module: Facts) -> Iterator[Finding]:

@@ -26,6 +26,7 @@ class Carriers:
         self._names = module.names
         self._places = places
         self._clean: dict[tuple[int, str], bool] = {}
+        self._parameters: list[ast.arg] = []
         self.sources: set[ast.expr] = set()
         """The numbers that the variables asked for are bound to: all of them must give way."""
 
@@ -33,6 +34,20 @@ class Carriers:
         """True if the variable carries nothing but addresses, from wherever they are written."""
         found = self._names.lookup(name.id, self._names.scope(name))
         return found is not None and self._variable((found[0], name.id))
+
+    def carry(self, expr: ast.expr) -> bool:
+        """True if one of the variables asked for is read in an expression."""
+        for node in ast.walk(expr):
+            if isinstance(node, ast.Name):
+                found = self._names.lookup(node.id, self._names.scope(node))
+                if found is not None and (id(found[0]), node.id) in self._clean:
+                    return True
+        return False
+
+    @property
+    def parameters(self) -> Iterator[ast.arg]:
+        """The parameters among the variables asked for."""
+        return iter(self._parameters)
 
     def is_source(self, node: ast.expr) -> bool:
         """True for a number that goes nowhere but into one variable."""
@@ -70,7 +85,7 @@ class Carriers:
             elif binding.kind == "assign" and binding.value is not None:
                 if not self._source(binding.value):
                     return False
-            elif binding.kind != "for":
+            elif binding.kind not in ("for", "unpack") or not isinstance(binding.node, ast.For):
                 return False
         return not isinstance(scope.node, ast.Module | ast.ClassDef)
 
@@ -78,6 +93,7 @@ class Carriers:
         function = scope.node
         if not isinstance(function, ast.FunctionDef) or function.decorator_list:
             return False
+        self._parameters.append(node)
         arguments = function.args
         if node not in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             return False

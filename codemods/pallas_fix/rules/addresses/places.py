@@ -75,8 +75,17 @@ class _Namer:
         self._texts: dict[Key | Collection, str] = {}
         self._parameters: dict[tuple[Function, frozenset[tuple[Region, object]]], str] = {}
         self._targets: dict[ast.expr, list[Use]] = {}
-        for use in room.uses:
-            self._targets.setdefault(self._target(use, carried=carried), []).append(use)
+        self._choose(carried=carried)
+
+    def _choose(self, *, carried: bool) -> None:
+        """What gives way for each use: the same for all that an address in the code stands for."""
+        chosen: dict[ast.expr, list[ast.expr]] = {}
+        for use in self._room.uses:
+            chosen.setdefault(use.address, []).append(self._target(use, carried=carried))
+        for use in self._room.uses:
+            own = chosen[use.address]
+            target = use.address if use.address in own else own.pop(0)
+            self._targets.setdefault(target, []).append(use)
 
     def run(self) -> Places | Reason:
         self._collect()
@@ -87,8 +96,9 @@ class _Namer:
                 return code
             self._found.edits.append(Replace(self._module.span(target), code))
         self._found.targets = set(self._targets)
-        if any(target not in self._addresses for target in self._targets):
+        if self._carrying:
             self._found.sources = self._carriers.sources
+            self._found.edits.extend(self._annotations())
         return self._found
 
     def _target(self, use: Use, *, carried: bool) -> ast.expr:
@@ -104,6 +114,19 @@ class _Namer:
         if binding is not None and binding.kind == "assign" and len(same) == 1:
             return address
         return source if self._carriers.only(address) else address
+
+    @property
+    def _carrying(self) -> bool:
+        return any(target not in self._addresses for target in self._targets)
+
+    def _annotations(self) -> Iterator[Edit]:
+        """Parameters that are said to be integers are refs now."""
+        for parameter in self._carriers.parameters:
+            annotation = parameter.annotation
+            if isinstance(annotation, ast.Name) and annotation.id == "int":
+                spelled = self._names.spell("jax.Ref", annotation)
+                yield Replace(self._module.span(annotation), Code(spelled.text))
+                yield from spelled.imports
 
     def _visible(self, node: ast.AST) -> bool:
         return self._room.function in self._names.enclosing(node)
@@ -241,37 +264,44 @@ class _Namer:
         """The entry of a collection, chosen by a number that the code works out there."""
         if not collection.parts:
             wanted = [collection.index(use.key) for use in uses if use.key is not None]
-            index = _expression(target, uses, wanted)
+            index = self._expression(target, uses, wanted)
             return Code(f"{name}[$i]", {"i": self._module.span(index)}) if index else _no_index()
         texts: list[str] = []
         parts = {}
         for part in collection.parts:
             own = [use.key[part] for use in uses if use.key is not None]
-            index = _expression(target, uses, own, last=True)
+            index = self._expression(target, uses, own, last=True)
             if index is None:
                 return _no_index()
             parts[f"i{part}"] = self._module.span(index)
             texts.append(f"$i{part}")
         return Code(f"{name}[{', '.join(texts)}]", parts)
 
+    def _expression(
+        self,
+        target: ast.expr,
+        uses: Sequence[Use],
+        wanted: Sequence[object],
+        *,
+        last: bool = False,
+    ) -> ast.expr | None:
+        """The shortest expression at a place with these values, one for each use, or the longest.
+
+        What carries refs has no values any more.
+        """
+        found = [dict(_values(target, use)) for use in uses]
+        fitting = [
+            expr
+            for expr in found[0]
+            if all(of.get(expr) == value for of, value in zip(found, wanted, strict=True))
+            and not (self._carrying and self._carriers.carry(expr))
+        ]
+        return min(fitting, key=lambda expr: -_size(expr) if last else _size(expr), default=None)
+
 
 def _run_of(function: Function, chain: Sequence[Region]) -> Region | None:
     """The innermost run of a function in a chain."""
     return next((region for region in reversed(chain) if region.node is function), None)
-
-
-def _expression(
-    target: ast.expr, uses: Sequence[Use], wanted: Sequence[object], *, last: bool = False
-) -> ast.expr | None:
-    """An expression at a place that has these values, one for each use; the shortest one."""
-    found = [dict(_values(target, use)) for use in uses]
-    fitting = [
-        expr
-        for expr in found[0]
-        if all(of.get(expr) == value for of, value in zip(found, wanted, strict=True))
-    ]
-    key = (lambda expr: -_size(expr)) if last else _size
-    return min(fitting, key=key, default=None)
 
 
 def _values(target: ast.expr, use: Use) -> Iterator[tuple[ast.expr, int]]:

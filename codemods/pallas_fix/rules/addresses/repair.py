@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pallas_fix.edits import (
     AddImport,
+    Code,
     Edit,
     Fix,
     MoveIntoScope,
@@ -23,7 +24,7 @@ from pallas_fix.rules.addresses.limits import impossible, unclear
 from pallas_fix.rules.addresses.lives import Room, rooms
 from pallas_fix.rules.addresses.places import Places, places
 from pallas_fix.rules.addresses.scopes import scope
-from pallas_fix.rules.addresses.sites import Use, handed_on, uses, written
+from pallas_fix.rules.addresses.sites import Use, by_address, handed_on, uses, written
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.mxu.scoping import unique
 
@@ -67,9 +68,21 @@ def repairs(module: Facts) -> Iterator[Repair]:
     for group in _groups(good):
         if not group.calls & refused and not _all_guarded(module, group.calls):
             yield _repair(module, group)
+    for node in [] if good or bad else list(_partly(module)):
+        yield Repair(node, _indirect(module, node))
     for call in written(module):
         if call not in met and not module.is_guarded(module.span(call)):
             yield Repair(call, _not_followed())
+
+
+def _partly(module: Facts) -> Iterator[ast.AST]:
+    """The places that bind an address, an MXU or a shape, and leave the rest to others."""
+    for node in handed_on(module):
+        call = module.names.parent[node]
+        if not isinstance(call, ast.Call) or module.is_guarded(module.span(call)):
+            continue
+        if module.names.qualified(call.func) == "functools.partial" and by_address(call):
+            yield node
 
 
 def _rooms(module: Facts, trace: Trace, own: Sequence[Use]) -> list[Room] | tuple[ast.AST, Reason]:
@@ -152,7 +165,7 @@ def _edits(module: Facts, group: _Group, *, carried: bool, lists: bool) -> list[
     if len(replaced) != len(set(replaced)):
         return _differing()
     edits.extend(e for use in _each_call(group) for e in _signature(module, use))
-    edits.extend(_unused(module, group, targets))
+    edits.extend(_unused(module, targets))
     return edits
 
 
@@ -187,6 +200,10 @@ def _each_call(group: _Group) -> Iterator[Use]:
 def _signature(module: Facts, use: Use) -> Iterator[Edit]:
     """The arguments that are no more, and the keyword that is called otherwise."""
     span = module.span(use.call)
+    if use.pops and "#" not in module.source(use.call):
+        parts = {"f": module.span(use.call.func), "acc": module.span(use.address)}
+        yield Replace(span, Code("$f($acc)", parts))
+        return
     if any(keyword.arg == "acc_addr" for keyword in use.call.keywords):
         yield RenameKeyword(span, "acc_addr", "acc")
     for part in (use.shape, use.dtype, use.mxu):
@@ -194,26 +211,38 @@ def _signature(module: Facts, use: Use) -> Iterator[Edit]:
             yield RemoveArgument(span, module.span(part))
 
 
-def _unused(module: Facts, group: _Group, targets: set[ast.expr]) -> Iterator[Edit]:
-    """Local names of addresses that nothing reads any more."""
-    names = module.names
-    for name in {t.id: t for t in targets if isinstance(t, ast.Name)}.values():
-        found = names.lookup(name.id, names.scope(name))
-        if found is None or isinstance(found[0].node, ast.Module) or len(found[1]) != 1:
-            continue
-        binding = found[1][0]
-        plain = isinstance(binding.node, ast.Assign) and len(binding.node.targets) == 1
-        if not plain or module.constants.fold(binding.value) is None:
-            continue
-        if not isinstance(module.constants.fold(binding.value), int):
-            continue
-        loads = (
-            node
-            for node in ast.walk(found[0].node)
-            if isinstance(node, ast.Name) and node.id == name.id and isinstance(node.ctx, ast.Load)
-        )
-        if all(load in targets for load in loads):
-            yield RemoveStatement(module.span(binding.node))
+def _unused(module: Facts, targets: Set[ast.expr]) -> Iterator[Edit]:
+    """Local numbers that were addresses, and that nothing reads any more."""
+    read = set(targets)
+    gone: set[ast.AST] = set()
+    while True:
+        found = {
+            s for name in read if isinstance(name, ast.Name) for s in _dead(module, name, read)
+        }
+        if found <= gone:
+            break
+        gone |= found
+        read |= {n for s in found for n in ast.walk(s) if isinstance(n, ast.Name)}
+    for statement in sorted(gone, key=module.span):
+        yield RemoveStatement(module.span(statement))
+
+
+def _dead(module: Facts, name: ast.Name, read: Set[ast.expr]) -> Iterator[ast.AST]:
+    """The assignment of a local number, if all that reads it is in `read`."""
+    found = module.names.lookup(name.id, module.names.scope(name))
+    if found is None or isinstance(found[0].node, ast.Module) or len(found[1]) != 1:
+        return
+    statement, value = found[1][0].node, found[1][0].value
+    plain = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    if not plain or not isinstance(module.constants.fold(value), int):
+        return
+    loads = (
+        node
+        for node in ast.walk(found[0].node)
+        if isinstance(node, ast.Name) and node.id == name.id and isinstance(node.ctx, ast.Load)
+    )
+    if all(load in read for load in loads):
+        yield statement
 
 
 def _all_guarded(module: Facts, calls: Set[ast.AST]) -> bool:

@@ -18,6 +18,9 @@ from pallas_fix.rules.base import Reason
 from pallas_fix.rules.mxu.acc_code import Writer
 from pallas_fix.rules.mxu.scoping import scope_edit, unscopable
 
+_WIDTH = 88
+"""Lines longer than this are broken."""
+
 
 @dataclass(frozen=True, slots=True)
 class Type:
@@ -41,30 +44,63 @@ def scope(module: Facts, room: Room, found: Places) -> list[Edit] | Reason:
     split = reason is not None or any(body.own(expr) for expr in used)
     at = room.function.body if isinstance(room.function, ast.Lambda) else room.function.body[0]
     writer = Writer(module, at)
-    text = ", ".join(_written(writer, what, types) for _, what in found.names)
+    text = _listed([_written(writer, what, types) for _, what in found.names], room, writer)
     first = module.span(body.start) if split and body.start is not None else None
     edit = scope_edit(module, room.function, names, text, writer, first)
     return [edit, *writer.imports]
+
+
+def _listed(texts: Sequence[str], room: Room, writer: Writer) -> str:
+    """The types in one line, or each in its own where they are long."""
+    one = ", ".join(texts)
+    shown = one
+    for hole, span in writer.parts.items():
+        shown = shown.replace(f"${hole}", "x" * max(0, span.end_column - span.column), 1)
+    indent = room.function.col_offset + len("    pl.run_scoped(scope, )")
+    if indent + len(shown) <= _WIDTH or isinstance(room.function, ast.Lambda):
+        return one
+    return "".join(f"\n    {text}," for text in texts) + "\n"
 
 
 def _written(writer: Writer, what: Key | Collection, types: dict[Key, Type]) -> str:
     if not isinstance(what, Collection):
         return _one(writer, str(what[0]), types[what])
     if what.parts:
-        entries = (
-            f"{what.index(key)!r}: {_one(writer, str(key[0]), types[key])}" for key in what.keys
-        )
-        return f"{{{', '.join(entries)}}}"
+        return _dict(writer, what, types)
     mxus = [key[0] for key in what.keys]
     count = len(mxus)
     if len({_source(writer.module, types[key]) for key in what.keys}) == 1 and count > 1:
         first = types[what.keys[0]]
         if mxus == list(range(count)):
-            mxu = writer.module.names.fresh("mxu")
+            mxu = _variable("mxu", first)
             return f"[{_one(writer, mxu, first)} for {mxu} in range({count})]"
         if len(set(mxus)) == 1:
             return f"[{_one(writer, str(mxus[0]), first)} for _ in range({count})]"
     return f"[{', '.join(_one(writer, str(key[0]), types[key]) for key in what.keys)}]"
+
+
+def _dict(writer: Writer, what: Collection, types: dict[Key, Type]) -> str:
+    first = types[what.keys[0]]
+    units, addresses = (tuple(sorted({key[n] for key in what.keys})) for n in (0, 1))
+    alike = len({_source(writer.module, types[key]) for key in what.keys}) == 1
+    if not alike or len(units) * len(addresses) != len(what.keys):
+        entries = (
+            f"{what.index(key)!r}: {_one(writer, str(key[0]), types[key])}" for key in what.keys
+        )
+        return f"{{{', '.join(entries)}}}"
+    mxu, address = _variable("mxu", first), _variable("address", first)
+    loops = {0: f"for {mxu} in {units}", 1: f"for {address} in {addresses}"}
+    name = ", ".join((mxu, address)[part] for part in what.parts)
+    made = _one(writer, mxu if 0 in what.parts else str(units[0]), first)
+    key = f"({name})" if len(what.parts) > 1 else name
+    return f"{{{key}: {made} {' '.join(loops[part] for part in what.parts)}}}"
+
+
+def _variable(base: str, made: Type) -> str:
+    """A name for the variable of a comprehension around the type of an accumulator."""
+    parts = (part for part in (made.shape, made.dtype) if isinstance(part, ast.expr))
+    used = {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
+    return base if base not in used else f"{base}_"
 
 
 def _one(writer: Writer, mxu: str, made: Type) -> str:

@@ -91,6 +91,11 @@ def _uses(region: Region, chain: tuple[Region, ...], *, known: bool) -> Iterator
             yield Use(item, item.call, item.how, chain, known)
 
 
+def by_address(call: ast.Call) -> bool:
+    """True for a partial application that names what only the API by address has."""
+    return any(k.arg in ("acc_addr", "mxu_index", "shape", "dtype") for k in call.keywords)
+
+
 def written(module: Facts) -> Iterator[ast.Call]:
     """The calls that are written by address, whether a walk reaches them or not."""
     for call in module.names.calls:

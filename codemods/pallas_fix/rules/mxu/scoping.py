@@ -36,7 +36,10 @@ def scope_edit(
     writer: Writer,
     first: Span | None = None,
 ) -> Edit:
-    """The edit that runs the body of a function, from `first` on, in a scope with accumulators."""
+    """The edit that runs the body of a function, from `first` on, in a scope with accumulators.
+
+    `types` may be several lines, of which the first is empty.
+    """
     run = writer.name("pl.run_scoped")
     if isinstance(function, ast.Lambda):
         body = writer.hole(function.body)
@@ -44,7 +47,8 @@ def scope_edit(
         return Replace(module.span(function.body), writer.code(text))
     scope = module.names.fresh("scope")
     returns = "return " if _returns(function) else ""
-    after = writer.code(f"{returns}{run}({scope}, {types})")
+    before, between = ("\n    ", ",") if types.startswith("\n") else ("", ", ")
+    after = writer.code(f"{returns}{run}({before}{scope}{between}{types})")
     return MoveIntoScope(module.span(function), scope, tuple(names), after, first)
 
 
