@@ -66,6 +66,15 @@ class RenameKeyword:
 
 
 @dataclass(frozen=True, slots=True)
+class NameArgument:
+    """Give the positional argument whose value lies at `value` of the call at `span` a keyword."""
+
+    span: Span
+    value: Span
+    keyword: str
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveArgument:
     """Take the argument whose value lies at `value` out of the call at `span`."""
 
@@ -208,6 +217,7 @@ Located = (
     Replace
     | SetKeyword
     | RenameKeyword
+    | NameArgument
     | RemoveArgument
     | RemoveElement
     | RemoveParameter

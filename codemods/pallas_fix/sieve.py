@@ -16,6 +16,7 @@ from pallas_fix.edits import (
     InsertFirst,
     Located,
     MoveIntoScope,
+    NameArgument,
     RemoveArgument,
     RemoveDecorator,
     RemoveElement,
@@ -100,7 +101,12 @@ def _touched(finding: Finding, lines: Lines) -> bool:
 def _place(edit: Located) -> tuple[int, int]:
     """The first and the last line of what an edit changes."""
     match edit:
-        case RemoveArgument(_, span) | RemoveElement(_, span) | RemoveDecorator(_, span):
+        case (
+            NameArgument(_, span)
+            | RemoveArgument(_, span)
+            | RemoveElement(_, span)
+            | RemoveDecorator(_, span)
+        ):
             return span.line, span.end_line
         case AddParameter() | RemoveParameter() | InsertFirst() | InsertBefore():
             return edit.span.line, edit.span.line

@@ -57,6 +57,15 @@ def renamed_keyword(call: cst.Call, keyword: str, new: str) -> cst.Call:
     return call.with_changes(args=args)
 
 
+def named_argument(call: cst.Call, index: int, keyword: str) -> cst.Call:
+    """The call with a keyword for one of its positional arguments."""
+    args = list(call.args)
+    args[index] = args[index].with_changes(
+        keyword=cst.Name(keyword), equal=cst.AssignEqual(NO_SPACE, NO_SPACE)
+    )
+    return call.with_changes(args=args)
+
+
 def without_elements(display: Display, indexes: Sequence[int]) -> cst.BaseExpression:
     """A list, tuple, set or dict without some of its elements; a set left empty is `set()`."""
     opening, closing = _brackets(display)

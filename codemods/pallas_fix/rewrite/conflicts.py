@@ -16,6 +16,7 @@ from pallas_fix.edits import (
     InsertBefore,
     InsertFirst,
     MoveIntoScope,
+    NameArgument,
     RemoveArgument,
     RemoveDecorator,
     RemoveElement,
@@ -90,6 +91,9 @@ class Touched:
             case RemoveArgument(span, value):
                 call = tree.call(span)
                 self._list(call, tree.span(call.args[argument_at(tree, call, value)]))
+            case NameArgument(span, value):
+                argument_at(tree, tree.call(span), value)
+                self.writes.append(_start(value))
             case RemoveElement(span, element):
                 display = display_at(tree, span)
                 item = display.elements[element_at(tree, display, element)]

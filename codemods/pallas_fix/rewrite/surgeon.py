@@ -18,6 +18,7 @@ from pallas_fix.edits import (
     InsertBefore,
     InsertFirst,
     MoveIntoScope,
+    NameArgument,
     RemoveArgument,
     RemoveDecorator,
     RemoveElement,
@@ -33,6 +34,7 @@ from pallas_fix.edits import (
 )
 from pallas_fix.rewrite.arguments import (
     Display,
+    named_argument,
     renamed_keyword,
     with_keyword,
     without_arguments,
@@ -121,7 +123,7 @@ class Surgeon(cst.CSTTransformer):
             case Replace(span):
                 indexes = tree.index_list(span)
                 return indexes.subscript if indexes else tree.expression(span)
-            case SetKeyword(span) | RenameKeyword(span) | RemoveArgument(span):
+            case SetKeyword(span) | RenameKeyword(span) | NameArgument(span) | RemoveArgument(span):
                 return tree.call(span)
             case RemoveElement(span):
                 return display_at(tree, span)
@@ -204,9 +206,12 @@ class Surgeon(cst.CSTTransformer):
     def _call(self, original: cst.Call, call: cst.Call, jobs: Sequence[Job]) -> cst.Call:
         removed: list[int] = []
         for number, edit in jobs:
-            if isinstance(edit, RemoveArgument):
-                with naming(number, edit):
+            with naming(number, edit):
+                if isinstance(edit, RemoveArgument):
                     removed.append(argument_at(self._tree, original, edit.value))
+                elif isinstance(edit, NameArgument):
+                    index = argument_at(self._tree, original, edit.value)
+                    call = named_argument(call, index, edit.keyword)
         call = without_arguments(call, removed)
         for _, edit in jobs:
             if isinstance(edit, RenameKeyword):
