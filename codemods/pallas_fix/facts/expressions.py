@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
+from fractions import Fraction
 
 from pallas_fix.facts.calls import Calls
 from pallas_fix.facts.combining import UNROLL, arithmetic, constant, grid_test, pick
 from pallas_fix.facts.constants import UNKNOWN, Value
 from pallas_fix.facts.indexing import is_whole
+from pallas_fix.facts.linear import Linear, combined, linear
 from pallas_fix.facts.names import Function
+from pallas_fix.facts.scopes import FUNCTIONS
 from pallas_fix.facts.values import (
     OTHER,
     Callee,
@@ -22,6 +25,7 @@ from pallas_fix.facts.values import (
     View,
 )
 
+_REPEATED = (ast.For, ast.AsyncFor, ast.While)
 _META = frozenset({"shape", "dtype", "ndim", "size", "aval", "inner_aval", "memory_space"})
 
 
@@ -218,13 +222,50 @@ class Expressions(Calls):
             value = self.constants.fold(expr, local)
             return Known(value, expr, tuple(known)) if value is not UNKNOWN else OTHER
         if isinstance(expr, ast.BinOp):
-            return arithmetic(expr, parts)
+            made = arithmetic(expr, parts)
+            return self._sum(expr, children, parts) if made is OTHER else made
         if isinstance(expr, ast.Compare) and len(parts) == 2 and isinstance(expr.ops[0], ast.Eq):
             return grid_test(parts[0], parts[1])
         for part in parts:
             if isinstance(part, Ref):
                 self.emit("meta", expr, part, how=part)
         return OTHER
+
+    def _sum(self, expr: ast.BinOp, children: list[ast.expr], parts: list[object]) -> object:
+        """What an operator makes of numbers of which some are not known."""
+        left, right = map(self.number, children, parts)
+        if left is None or right is None:
+            return OTHER
+        made = combined(expr.op, left, right)
+        if made is None:
+            return OTHER
+        known = [(c, p) for c, p in zip(children, parts, strict=True) if isinstance(p, Known)]
+        inner = [part for p in parts if isinstance(p, Linear) for part in p.parts]
+        return Linear(made.terms, made.rest, expr, (*known, *inner))
+
+    def number(self, expr: ast.expr, value: object) -> Linear | None:
+        """A number as a sum; one that is the same all through the walk is known by its name."""
+        if value is not OTHER:
+            return linear(value)
+        base = expr
+        if isinstance(base, ast.Subscript) and isinstance(base.value, ast.Attribute):
+            base = base.value.value if base.value.attr == "shape" else base
+        owner = self._owner(base) if isinstance(base, ast.Name) and self.functions else None
+        return Linear(((f"{ast.unparse(expr)}@{owner}", Fraction(1)),)) if owner else None
+
+    def _owner(self, name: ast.Name) -> str | None:
+        """The function of a variable that is set once, before all else or as it begins."""
+        found = self.names.lookup(name.id, self.names.scope(name))
+        if found is None or len(found[1]) != 1:
+            return None
+        scope, node = found[0], found[1][0].node
+        outermost = self.functions[0]
+        around = (outermost, self.names.tree, *self.names.enclosing(outermost))
+        while scope.node in around and node is not scope.node:
+            node = self.names.parent[node]
+            if isinstance(node, (*_REPEATED, *FUNCTIONS)) and node is not scope.node:
+                return None
+        return scope.qualname or "<module>" if scope.node in around else None
 
     def _locals(self, expr: ast.expr, frame: Frame | None) -> dict[str, Value]:
         found: dict[str, Value] = {}

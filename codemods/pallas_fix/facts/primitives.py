@@ -52,8 +52,12 @@ def _pop(walker: Walk, expr: ast.Call, frame: Frame | None) -> object:
     held = walker.eval(given, frame)
     if takes_address(expr, "pltpu.matmul_pop"):
         mxu = argument(expr, 3, "mxu_index")
-        shape = walker.eval(argument(expr, 1, "shape"), frame)
-        where = Address(held, walker.eval(mxu, frame), _dimensions(shape))
+        shape = argument(expr, 1, "shape")
+        dimensions = _dimensions(walker.eval(shape, frame))
+        written, rows = walker.constants.origin(shape), None
+        if isinstance(written, ast.Tuple | ast.List) and written.elts:
+            rows = walker.number(written.elts[0], walker.eval(written.elts[0], frame))
+        where = Address(held, walker.eval(mxu, frame), dimensions, rows)
         walker.emit("pop", expr, None, how=where, call=expr)
         return OTHER
     walker.emit("pop", expr, _ref(held), how=held, call=expr)

@@ -109,12 +109,13 @@ class Address:
     """How jax until 0.11.1 names an accumulator: the number of its first register on an MXU.
 
     `at` and `mxu` are the values of the arguments, `shape` is that of a pop, with None for each
-    dimension that is not known.
+    dimension that is not known, and `rows` (`facts.linear`) its first one.
     """
 
     at: object
     mxu: object
     shape: tuple[int | None, ...] | None = None
+    rows: object = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pallas_fix.facts.allocations import Allocations, Slot
 from pallas_fix.facts.constants import UNKNOWN, Constants
 from pallas_fix.facts.launches import Launch
+from pallas_fix.facts.linear import Linear
 from pallas_fix.facts.names import Names
 from pallas_fix.facts.values import OTHER, Callee, Event, Frame, GridTest, Known, Ref
 
@@ -74,6 +75,9 @@ class Walk(ABC):
 
     @abstractmethod
     def arguments(self, expr: ast.Call, frame: Frame | None) -> Arguments | None: ...
+
+    @abstractmethod
+    def number(self, expr: ast.expr, value: object) -> Linear | None: ...
 
     def integer(self, expr: ast.expr | None, frame: Frame | None) -> object:
         """The constant that an argument is, UNKNOWN where it is not one, None where absent."""

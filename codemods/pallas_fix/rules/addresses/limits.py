@@ -7,11 +7,13 @@ counts vector registers of 8 rows and 128 columns (`base_address` in mosaic/lowe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from itertools import combinations
 
 from pallas_fix.facts import Facts
+from pallas_fix.facts.linear import Linear
 from pallas_fix.rules.addresses.lives import Room
-from pallas_fix.rules.addresses.sites import Key, Use, integer
+from pallas_fix.rules.addresses.sites import Key, Use, integer, order
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.mxu.acc_code import ACC_DTYPES
 from pallas_fix.rules.mxu.index import ENTRIES, MXUS
@@ -34,7 +36,7 @@ def unclear(module: Facts, uses: Sequence[Use]) -> tuple[Use, Reason] | None:
                 f"line {line} is in a function that is handed to code pallas-fix does not follow",
                 "allocate a pltpu.ACC with pl.run_scoped by hand, and pass it on",
             )
-        if integer(use.where.at) is None:
+        if integer(use.where.at) is None and not isinstance(use.where.at, Linear):
             return use, Reason(
                 "dynamic-address",
                 f"the address in line {line} is not a number that follows from this file, and "
@@ -70,10 +72,20 @@ def impossible(module: Facts, room: Room) -> tuple[Use, Reason] | None:
             return own[0], refused
         shapes[key] = merged([use.where.shape for use in own if use.pops])
     for key, other in combinations(room.keys, 2):
-        refused = _overlap(key, shapes[key], other, shapes[other])
+        refused = _overlap(key, shapes[key], other) or _distance(room, key, other)
         if refused is not None:
             return room.of(other)[0], refused
     return None
+
+
+def proven(room: Room) -> bool:
+    """True if the accumulators are certain not to overlap."""
+    for lower, upper in combinations(room.keys, 2):
+        numbers = isinstance(lower[1], int) and isinstance(upper[1], int)
+        shape = merged([use.where.shape for use in room.of(lower) if use.pops])
+        if lower[0] == upper[0] and numbers and shape[0] is None:
+            return False
+    return True
 
 
 def merged(shapes: Sequence[Shape | None]) -> Shape:
@@ -86,8 +98,10 @@ def merged(shapes: Sequence[Shape | None]) -> Shape:
 
 def extent(key: Key, shape: Shape) -> range | None:
     """The addresses that an accumulator takes up, where that is known."""
-    rows = shape[0]
-    return range(key[1], key[1] + rows // _ROWS * _STEP) if rows is not None else None
+    rows, at = shape[0], key[1]
+    if rows is None or isinstance(at, Linear):
+        return None
+    return range(at, at + rows // _ROWS * _STEP)
 
 
 def _incomplete(module: Facts, room: Room, key: Key, own: Sequence[Use]) -> Reason | None:
@@ -125,7 +139,8 @@ def _incomplete(module: Facts, room: Room, key: Key, own: Sequence[Use]) -> Reas
 
 def _holds(other: Key, shape: Shape, key: Key) -> bool:
     taken = extent(other, shape)
-    return other[0] == key[0] and taken is not None and key[1] in taken
+    known = taken is not None and isinstance(key[1], int)
+    return other[0] == key[0] and known and taken is not None and key[1] in taken
 
 
 def _bad_type(module: Facts, key: Key, own: Sequence[Use]) -> Reason | None:
@@ -162,11 +177,12 @@ def _bad_type(module: Facts, key: Key, own: Sequence[Use]) -> Reason | None:
             "pop float32, and cast the value",
         )
     taken = extent(key, (rows, columns))
-    if key[1] < 0 or (taken is not None and taken.stop > ENTRIES * _STEP):
+    below = isinstance(key[1], int) and key[1] < 0
+    if below or (taken is not None and taken.stop > ENTRIES * _STEP):
         return Reason(
             "accumulator-space",
             f"an accumulator of {rows} rows at address {key[1]} ends at entry "
-            f"{(taken.stop if taken else key[1]) // _STEP}, and an MXU of a TPU7x has {ENTRIES} "
+            f"{taken.stop // _STEP if taken else 0}, and an MXU of a TPU7x has {ENTRIES} "
             "entries of 8 rows",
             "use smaller tiles, the other MXU, or one pl.run_scoped after the other",
         )
@@ -181,10 +197,12 @@ def _contradict(shapes: set[Shape]) -> bool:
     )
 
 
-def _overlap(key: Key, shape: Shape, other: Key, other_shape: Shape) -> Reason | None:
+def _overlap(key: Key, shape: Shape, other: Key) -> Reason | None:
     """`other` lies behind `key`."""
     taken = extent(key, shape)
-    if key[0] != other[0] or taken is None or other[1] >= taken.stop:
+    if key[0] != other[0] or taken is None or isinstance(other[1], Linear):
+        return None
+    if other[1] >= taken.stop:
         return None
     rows = shape[0]
     return Reason(
@@ -194,6 +212,25 @@ def _overlap(key: Key, shape: Shape, other: Key, other_shape: Shape) -> Reason |
         "(rows // 8 * 2)",
         "if they are two accumulators, give the second the first address behind the first one; "
         "if one is a part of the other, use one accumulator for each matmul",
+    )
+
+
+def _distance(room: Room, key: Key, other: Key) -> Reason | None:
+    """Addresses that are sums are apart if it is by the rows of the lower one, at the least."""
+    if key[0] != other[0] or not any(isinstance(one[1], Linear) for one in (key, other)):
+        return None
+    apart = order(other)[1].plus(order(key)[1].times(Fraction(-1)))
+    for lower, sign in ((key, 1), (other, -1)):
+        rows = {use.where.rows for use in room.of(lower) if use.pops}
+        known = rows.pop() if len(rows) == 1 else None
+        times = apart.ratio(known) if isinstance(known, Linear) else None
+        if times is not None and times * sign >= Fraction(_STEP, _ROWS):
+            return None
+    return Reason(
+        "unknown-distance",
+        f"the accumulators at the addresses {key[1]} and {other[1]} may overlap: their distance "
+        "does not follow from the rows that are popped",
+        "write the addresses and the shape with the same name: m // 8 * 2, and (m, 256)",
     )
 
 

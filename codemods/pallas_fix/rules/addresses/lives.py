@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pallas_fix.facts.names import Function
 from pallas_fix.facts.values import Event, Region, Trace
-from pallas_fix.rules.addresses.sites import Key, Use
+from pallas_fix.rules.addresses.sites import Key, Use, order
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.mxu.order import alternatives, exhaustive
 
@@ -28,7 +28,7 @@ class Room:
     @property
     def keys(self) -> list[Key]:
         """The accumulators, by MXU and address."""
-        return sorted({use.key for use in self.uses if use.key is not None})
+        return sorted({use.key for use in self.uses if use.key is not None}, key=order)
 
     def of(self, key: Key) -> list[Use]:
         """The uses of one accumulator, in order."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pallas_fix.edits import AddParameter, Code, Edit, Replace, SetKeyword
 from pallas_fix.facts import Facts
+from pallas_fix.facts.linear import Linear
 from pallas_fix.facts.names import Function
 from pallas_fix.facts.values import Known, Region
 from pallas_fix.rules.addresses.carriers import Carriers
 from pallas_fix.rules.addresses.lives import Room
-from pallas_fix.rules.addresses.sites import Key, Use, integer
+from pallas_fix.rules.addresses.sites import Key, Use, integer, order
 from pallas_fix.rules.base import Reason
 
 
@@ -104,7 +105,7 @@ class _Namer:
     def _target(self, use: Use, *, carried: bool) -> ast.expr:
         """The expression to replace: that of the call, or the number that a variable carries."""
         address, at = use.address, use.where.at
-        source = at.node if isinstance(at, Known) else None
+        source = at.node if isinstance(at, Known | Linear) else None
         if not carried or source is None or not isinstance(address, ast.Name):
             return address
         if not self._visible(source) or not self._carriers.is_source(source):
@@ -141,7 +142,7 @@ class _Namer:
                 groups = [group for group in groups if not group & keys]
                 groups.append(keys.union(*joined))
         for group in groups:
-            found = tuple(sorted(group))
+            found = tuple(sorted(group, key=order))
             parts: tuple[int, ...] = ()
             if not self._lists:
                 parts = tuple(n for n in (0, 1) if len({key[n] for key in found}) > 1)
@@ -244,8 +245,7 @@ class _Namer:
         self, function: Function, calls: dict[ast.AST, list[_Item]], several: bool
     ) -> str | Reason:
         """Give a function a new parameter, and its calls the argument for it."""
-        plain = isinstance(function, ast.FunctionDef) and not function.args.vararg
-        if not plain or function.args.defaults:
+        if not isinstance(function, ast.FunctionDef) or not _takes_more(function, calls):
             return _not_plain(function)
         taken = {name for (of, _), name in self._parameters.items() if of is function}
         name = self._fresh("accs" if several else "acc", taken)
@@ -262,6 +262,8 @@ class _Namer:
         self, target: ast.expr, uses: Sequence[Use], collection: Collection, name: str
     ) -> Code | Reason:
         """The entry of a collection, chosen by a number that the code works out there."""
+        if collection.parts and any(isinstance(key[1], Linear) for key in collection.keys):
+            return _no_index()
         if not collection.parts:
             wanted = [collection.index(use.key) for use in uses if use.key is not None]
             index = self._expression(target, uses, wanted)
@@ -299,6 +301,17 @@ class _Namer:
         return min(fitting, key=lambda expr: -_size(expr) if last else _size(expr), default=None)
 
 
+def _takes_more(function: ast.FunctionDef, calls: Iterable[ast.AST]) -> bool:
+    """True if a new parameter, before those with defaults, moves no argument of the calls."""
+    arguments = function.args
+    named = len(arguments.posonlyargs) + len(arguments.args)
+    given = [call.args for call in calls if isinstance(call, ast.Call)]
+    if arguments.defaults and any(len(args) > named - len(arguments.defaults) for args in given):
+        return False
+    starred = any(isinstance(arg, ast.Starred) for args in given for arg in args)
+    return arguments.vararg is None and not (starred and arguments.defaults)
+
+
 def _run_of(function: Function, chain: Sequence[Region]) -> Region | None:
     """The innermost run of a function in a chain."""
     return next((region for region in reversed(chain) if region.node is function), None)
@@ -315,7 +328,7 @@ def _tree(expr: ast.expr, value: object) -> Iterator[tuple[ast.expr, int]]:
     number = integer(value)
     if number is not None and not isinstance(expr, ast.Constant):
         yield expr, number
-    if isinstance(value, Known) and value.node is expr:
+    if isinstance(value, Known | Linear) and value.node is expr:
         for part, inner in value.parts:
             yield from _tree(part, inner)
 

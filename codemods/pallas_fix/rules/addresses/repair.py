@@ -20,13 +20,15 @@ from pallas_fix.edits import (
 from pallas_fix.facts import Facts
 from pallas_fix.facts.names import Function
 from pallas_fix.facts.values import Trace
-from pallas_fix.rules.addresses.limits import impossible, unclear
+from pallas_fix.rules.addresses.limits import impossible, proven, unclear
 from pallas_fix.rules.addresses.lives import Room, rooms
 from pallas_fix.rules.addresses.places import Places, places
 from pallas_fix.rules.addresses.scopes import scope
 from pallas_fix.rules.addresses.sites import Use, by_address, handed_on, uses, written
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.mxu.scoping import unique
+
+_PURE = (ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Name, ast.Constant, ast.Load)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,9 @@ def _repair(module: Facts, group: _Group) -> Repair:
         inner = (e for e in edits if not isinstance(e, MoveIntoScope | AddImport))
         if any(module.is_guarded(e.span) for e in inner) or any(map(module.is_guarded, spans)):
             return Repair(node, _guarded())
-        return Repair(node, Fix(tuple(edits), _certain(module, group), None, _ran(module, group)))
+        return Repair(
+            node, Fix(tuple(edits), all(map(proven, group.rooms)), None, _ran(module, group))
+        )
     assert refused is not None
     return Repair(node, refused)
 
@@ -234,7 +238,7 @@ def _dead(module: Facts, name: ast.Name, read: Set[ast.expr]) -> Iterator[ast.AS
         return
     statement, value = found[1][0].node, found[1][0].value
     plain = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-    if not plain or not isinstance(module.constants.fold(value), int):
+    if not plain or value is None or any(not isinstance(n, _PURE) for n in ast.walk(value)):
         return
     loads = (
         node
@@ -247,12 +251,6 @@ def _dead(module: Facts, name: ast.Name, read: Set[ast.expr]) -> Iterator[ast.AS
 
 def _all_guarded(module: Facts, calls: Set[ast.AST]) -> bool:
     return all(module.is_guarded(module.span(call)) for call in calls)
-
-
-def _certain(module: Facts, group: _Group) -> bool:
-    """True where the rows of all accumulators are known, so that none reaches into another."""
-    shapes = (use.where.shape for room in group.rooms for use in room.uses if use.pops)
-    return all(shape is not None and None not in shape for shape in shapes)
 
 
 def _ran(module: Facts, group: _Group) -> tuple[str, ...]:

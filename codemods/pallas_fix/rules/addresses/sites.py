@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
+from pallas_fix.facts.linear import Linear
 from pallas_fix.facts.names import Function
 from pallas_fix.facts.primitives import takes_address
 from pallas_fix.facts.scopes import FUNCTIONS
@@ -15,7 +17,7 @@ from pallas_fix.facts.values import Address, Event, Known, Region, Trace
 
 ACC, POP = "pltpu.matmul_acc_lhs", "pltpu.matmul_pop"
 
-Key = tuple[int, int]
+Key = tuple[int, int | Linear]
 """An accumulator of the old API: the MXU, and the address of its first register there."""
 
 
@@ -41,8 +43,14 @@ class Use:
     @property
     def key(self) -> Key | None:
         """The accumulator, where it is known."""
-        mxu, at = integer(self.where.mxu), integer(self.where.at)
-        return (mxu, at) if mxu is not None and at is not None else None
+        mxu, at = integer(self.where.mxu), self.where.at
+        if mxu is None:
+            return None
+        if isinstance(at, Linear):
+            number = at.number
+            return (mxu, Linear(at.terms, at.rest) if number is None else number)
+        number = integer(at)
+        return (mxu, number) if number is not None else None
 
     @property
     def address(self) -> ast.expr:
@@ -73,6 +81,12 @@ class Use:
 def integer(value: object) -> int | None:
     """The integer that a value is known to be."""
     return value.value if isinstance(value, Known) and type(value.value) is int else None
+
+
+def order(key: Key) -> tuple[int, Linear]:
+    """By MXU and address, those that are numbers first."""
+    at = key[1] if isinstance(key[1], Linear) else Linear((), Fraction(key[1]))
+    return key[0], at
 
 
 def uses(trace: Trace) -> tuple[Use, ...]:
