@@ -103,11 +103,21 @@ class RemoveParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class AddParameter:
-    """Append a positional parameter after the last positional one of the function at `span`."""
+class RenameParameter:
+    """Rename a parameter of the `def` or `lambda` at `span`, but none of its uses."""
 
     span: Span
     name: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddParameter:
+    """Append a positional parameter to those of the function at `span`, or put it `first`."""
+
+    span: Span
+    name: str
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +231,7 @@ Located = (
     | RemoveArgument
     | RemoveElement
     | RemoveParameter
+    | RenameParameter
     | AddParameter
     | RemoveDecorator
     | InsertBefore

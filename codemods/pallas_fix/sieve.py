@@ -21,6 +21,7 @@ from pallas_fix.edits import (
     RemoveDecorator,
     RemoveElement,
     RemoveParameter,
+    RenameParameter,
 )
 from pallas_fix.facts import Facts
 from pallas_fix.ranges import EVERY, Lines, hunks_between
@@ -108,7 +109,9 @@ def _place(edit: Located) -> tuple[int, int]:
             | RemoveDecorator(_, span)
         ):
             return span.line, span.end_line
-        case AddParameter() | RemoveParameter() | InsertFirst() | InsertBefore():
+        case (
+            AddParameter() | RemoveParameter() | RenameParameter() | InsertFirst() | InsertBefore()
+        ):
             return edit.span.line, edit.span.line
         case InsertAfter(span):
             return span.end_line, span.end_line

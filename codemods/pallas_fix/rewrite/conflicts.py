@@ -23,6 +23,7 @@ from pallas_fix.edits import (
     RemoveParameter,
     RemoveStatement,
     RenameKeyword,
+    RenameParameter,
     Replace,
     SetComment,
     SetImported,
@@ -98,7 +99,7 @@ class Touched:
                 display = display_at(tree, span)
                 item = display.elements[element_at(tree, display, element)]
                 self._list(display, tree.span(item))
-            case RemoveParameter(span, name):
+            case RemoveParameter(span, name) | RenameParameter(span, name):
                 function = tree.function(span)
                 self._list(function, tree.span(parameter_at(function, name)))
             case AddParameter(span):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
@@ -19,11 +19,17 @@ def find_parameter(function: Function, name: str) -> cst.Param | None:
     return next((n for n in nodes if isinstance(n, cst.Param) and n.name.value == name), None)
 
 
-def with_parameters(function: Function, removed: Sequence[str], added: Sequence[str]) -> Function:
-    """The function without some parameters, and then with new ones.
+def with_parameters(
+    function: Function,
+    removed: Sequence[str],
+    added: Sequence[str],
+    first: Sequence[str] = (),
+    renamed: Mapping[str, str] | None = None,
+) -> Function:
+    """The function without some parameters, and then with new ones, and others renamed.
 
     A new parameter stands after the last positional one without a default, so that arguments
-    given by position reach it. One that the same fix removed keeps its annotation.
+    given by position reach it, or `first`. One that the same fix removed keeps its annotation.
     """
     fields = list(_fields(function.params))
     names = [field for field, _ in fields]
@@ -51,6 +57,13 @@ def with_parameters(function: Function, removed: Sequence[str], added: Sequence[
         annotation = taken[name].annotation if name in taken else None
         commas.insert(index, cst.Param(cst.Name(name), annotation, star=""))
         names.insert(index, "params")
+    for name in reversed(first):
+        commas.insert(0, cst.Param(cst.Name(name), star=""))
+        names.insert(0, "posonly_params" if _SLASH in names else "params")
+    for index, node in enumerate(commas.items):
+        if isinstance(node, cst.Param) and node.name.value in (renamed or {}):
+            name = (renamed or {})[node.name.value]
+            commas.items[index] = node.with_changes(name=cst.Name(name))
     parameters = _from_fields(names, write(commas))
     if isinstance(function, cst.FunctionDef):
         return function.with_changes(params=parameters, whitespace_before_params=commas.gaps[0])

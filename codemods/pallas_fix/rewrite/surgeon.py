@@ -25,6 +25,7 @@ from pallas_fix.edits import (
     RemoveParameter,
     RemoveStatement,
     RenameKeyword,
+    RenameParameter,
     Replace,
     SetComment,
     SetImported,
@@ -127,7 +128,9 @@ class Surgeon(cst.CSTTransformer):
                 return tree.call(span)
             case RemoveElement(span):
                 return display_at(tree, span)
-            case RemoveParameter(span) | AddParameter(span) | RemoveDecorator(span):
+            case RemoveParameter(span) | RenameParameter(span) | AddParameter(span):
+                return tree.function(span)
+            case RemoveDecorator(span):
                 return tree.function(span)
             case InsertBefore(span) | InsertAfter(span) | RemoveStatement(span):
                 return tree.place(tree.statement(span)).block
@@ -234,10 +237,14 @@ class Surgeon(cst.CSTTransformer):
         return without_elements(display, removed) if removed else display
 
     def _function(self, original: Function, function: Function, jobs: Sequence[Job]) -> Function:
-        removed = [edit.name for _, edit in jobs if isinstance(edit, RemoveParameter)]
-        added = [edit.name for _, edit in jobs if isinstance(edit, AddParameter)]
-        if removed or added:
-            function = with_parameters(function, removed, added)
+        edits = [edit for _, edit in jobs]
+        removed = [edit.name for edit in edits if isinstance(edit, RemoveParameter)]
+        added = [edit for edit in edits if isinstance(edit, AddParameter)]
+        renamed = {edit.name: edit.new for edit in edits if isinstance(edit, RenameParameter)}
+        if removed or added or renamed:
+            first = [edit.name for edit in added if edit.first]
+            last = [edit.name for edit in added if not edit.first]
+            function = with_parameters(function, removed, last, first, renamed)
         dropped = {
             decorator_at(self._tree, original, edit.decorator)
             for _, edit in jobs
