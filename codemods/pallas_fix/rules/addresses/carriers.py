@@ -26,28 +26,28 @@ class Carriers:
         self._names = module.names
         self._places = places
         self._clean: dict[tuple[int, str], bool] = {}
-        self._parameters: list[ast.arg] = []
+        self.parameters: list[ast.arg] = []
+        """The parameters among the variables that carry."""
         self.sources: set[ast.expr] = set()
-        """The numbers that the variables asked for are bound to: all of them must give way."""
+        """The numbers that these variables are bound to: all of them must give way."""
 
     def only(self, name: ast.Name) -> bool:
         """True if the variable carries nothing but addresses, from wherever they are written."""
+        before = (dict(self._clean), set(self.sources), list(self.parameters))
         found = self._names.lookup(name.id, self._names.scope(name))
-        return found is not None and self._variable((found[0], name.id))
+        if found is not None and self._variable((found[0], name.id)):
+            return True
+        self._clean, self.sources, self.parameters = before
+        return False
 
     def carry(self, expr: ast.expr) -> bool:
-        """True if one of the variables asked for is read in an expression."""
+        """True if one of the variables that carry is read in an expression."""
         for node in ast.walk(expr):
             if isinstance(node, ast.Name):
                 found = self._names.lookup(node.id, self._names.scope(node))
                 if found is not None and (id(found[0]), node.id) in self._clean:
                     return True
         return False
-
-    @property
-    def parameters(self) -> Iterator[ast.arg]:
-        """The parameters among the variables asked for."""
-        return iter(self._parameters)
 
     def is_source(self, node: ast.expr) -> bool:
         """True for a number that goes nowhere but into one variable."""
@@ -93,7 +93,7 @@ class Carriers:
         function = scope.node
         if not isinstance(function, ast.FunctionDef) or function.decorator_list:
             return False
-        self._parameters.append(node)
+        self.parameters.append(node)
         arguments = function.args
         if node not in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             return False

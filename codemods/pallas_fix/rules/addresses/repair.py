@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import product
 
 from pallas_fix.edits import (
     AddImport,
@@ -22,7 +23,7 @@ from pallas_fix.facts.names import Function
 from pallas_fix.facts.values import Trace
 from pallas_fix.rules.addresses.limits import impossible, proven, unclear
 from pallas_fix.rules.addresses.lives import Room, rooms
-from pallas_fix.rules.addresses.places import Places, places
+from pallas_fix.rules.addresses.places import Places, Ways, places
 from pallas_fix.rules.addresses.scopes import scope
 from pallas_fix.rules.addresses.sites import Use, by_address, handed_on, uses, written
 from pallas_fix.rules.base import Reason
@@ -126,8 +127,8 @@ def _repair(module: Facts, group: _Group) -> Repair:
     if handed is not None:
         return Repair(node, _indirect(module, handed))
     refused: Reason | None = None
-    for carried, lists in ((True, True), (True, False), (False, True), (False, False)):
-        edits = _edits(module, group, carried=carried, lists=lists)
+    for carried, lists, each in product((True, False), repeat=3):
+        edits = _edits(module, group, Ways(carried, each, lists))
         if isinstance(edits, Reason):
             refused = refused or edits
             continue
@@ -142,12 +143,12 @@ def _repair(module: Facts, group: _Group) -> Repair:
     return Repair(node, refused)
 
 
-def _edits(module: Facts, group: _Group, *, carried: bool, lists: bool) -> list[Edit] | Reason:
+def _edits(module: Facts, group: _Group, ways: Ways) -> list[Edit] | Reason:
     edits: list[Edit] = []
     found: list[Places] = []
     scoped: dict[Function, list[Edit]] = {}
     for room in group.rooms:
-        named = places(module, room, carried=carried, lists=lists)
+        named = places(module, room, ways)
         if isinstance(named, Reason):
             return named
         made = scope(module, room, named)
@@ -175,14 +176,16 @@ def _edits(module: Facts, group: _Group, *, carried: bool, lists: bool) -> list[
 
 def _calls(module: Facts, found: Sequence[Places]) -> Reason | None:
     """Why a function cannot get a new parameter: it is also called elsewhere."""
-    calls: dict[Function | None, set[ast.AST]] = {}
-    for one in found:
-        for helper, own in one.calls.items():
-            calls.setdefault(helper, set()).update(own)
+    calls: dict[tuple[Function | None, str], set[ast.AST]] = {}
+    for parameter in (parameter for one in found for parameter in one.parameters):
+        key = (parameter.function, parameter.name)
+        calls.setdefault(key, set()).update(parameter.calls)
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-            function = module.names.definition(node)
-            if function in calls and module.names.parent[node] not in calls[function]:
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        function = module.names.definition(node)
+        for (other, _), own in calls.items():
+            if other is function and module.names.parent[node] not in own:
                 return Reason(
                     "helper-not-plain",
                     f"`{module.source(node)}` is also used in line {module.span(node).line}, "

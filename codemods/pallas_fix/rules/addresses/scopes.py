@@ -10,9 +10,10 @@ from pallas_fix.edits import Edit
 from pallas_fix.facts import Facts
 from pallas_fix.facts.constants import DType
 from pallas_fix.facts.names import Function
+from pallas_fix.rules.addresses.choosing import Collection
 from pallas_fix.rules.addresses.limits import merged
 from pallas_fix.rules.addresses.lives import Room
-from pallas_fix.rules.addresses.places import Collection, Places
+from pallas_fix.rules.addresses.places import Places
 from pallas_fix.rules.addresses.sites import Key, Use
 from pallas_fix.rules.base import Reason
 from pallas_fix.rules.mxu.acc_code import Writer
