@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -103,15 +104,23 @@ def newest(named: Sequence[Row], oldest: Version) -> Row:
 def triggers() -> tuple[str, ...]:
     """Words one of which is in every file that uses an old name.
 
-    A name of `jax.core` is too common a word to look for: its module is looked for instead.
+    A name that is too common a word to look for is looked for by its module.
     """
     words = {"pallas"}
     for row in _every():
-        if row.name.startswith("jax.core."):
-            words.update(("jax.core", "import core", ", core"))
-        elif row.name.partition(".")[0] not in _PALLAS and "pallas" not in row.name:
-            words.add(row.name.rpartition(".")[2])
+        first, _, rest = row.name.partition(".")
+        last = row.name.rpartition(".")[2]
+        if first in _PALLAS or "pallas" in row.name:
+            continue
+        if not row.name.startswith("jax.core.") and ("_" in last or _CAMEL.search(last)):
+            words.add(last)
+            continue
+        module = rest.partition(".")[0] if first == "jax" else last
+        words.add(f"jax.{module}" if first == "jax" else f".{last}")
+        if module != last or module == rest:
+            words.update((f"import {module}", f", {module}", f"  {module},"))
     return tuple(sorted(words))
 
 
+_CAMEL = re.compile(r"[a-z][A-Z]")
 _PALLAS = frozenset({"pl", "pltpu", "plgpu", "triton", "plsc", "fuser"})
