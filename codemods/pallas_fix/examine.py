@@ -114,8 +114,9 @@ def candidate(
     """The source at `path` if it holds one of the words; an error if it cannot be read."""
     try:
         data = read(path)
-        # Without this word in an import no name of the file can be one of jax.
-        if b"jax" not in data or not any(word in data for word in words):
+        # Without one of these in an import no name of the file can be one of jax.
+        named = b"jax" in data or b"pallas" in data
+        if not named or not any(word in data for word in words):
             return None
         from pallas_fix.comments import skips_file
 
