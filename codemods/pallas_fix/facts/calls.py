@@ -93,9 +93,9 @@ class Calls(Walk):
                     self.escape(inner, expr)
                     return None
             else:
-                positional.append(self.eval(item, frame))
+                positional.append(self._argument(item, frame))
         for keyword in expr.keywords:
-            value = self.eval(keyword.value, frame)
+            value = self._argument(keyword.value, frame)
             if keyword.arg is not None:
                 keywords[keyword.arg] = value
             elif isinstance(value, Table):
@@ -103,6 +103,11 @@ class Calls(Walk):
             else:
                 self.escape(value, expr)
         return Arguments(tuple(positional), keywords)
+
+    def _argument(self, expr: ast.expr, frame: Frame | None) -> object:
+        """The value of an argument; a number of the kernel that is not known keeps its name."""
+        value = self.eval(expr, frame)
+        return (self.number(expr, value) or value) if value is OTHER else value
 
     def decorate(self, decorator: ast.expr, value: Callee, frame: Frame | None) -> object:
         """Apply a decorator to a local function; None where it leaves it as it is."""

@@ -157,7 +157,7 @@ class Statements(Expressions):
     ) -> None:
         match target:
             case ast.Name(id=name):
-                frame.variables[name] = value
+                self._owning(frame, name).variables[name] = value
                 if isinstance(value, Ref) and not value.name:
                     value.name = name
             case ast.Subscript(value=base, slice=index):
@@ -170,6 +170,17 @@ class Statements(Expressions):
             case ast.Attribute(value=base):
                 self.eval(base, frame)
                 self.escape(value, statement)
+
+    def _owning(self, frame: Frame, name: str) -> Frame:
+        """The frame in which an assignment sets a name: an outer one where it is `nonlocal`."""
+        scope = self.names.scopes.get(frame.node)
+        if scope is None or scope.outer.get(name) != "nonlocal":
+            return frame
+        found = self.names.lookup(name, scope)
+        current: Frame | None = frame
+        while current is not None and found is not None and current.node is not found[0].node:
+            current = current.parent
+        return current or frame
 
     @staticmethod
     def _unpack(elements: list[ast.expr], value: object) -> Iterator[tuple[ast.expr, object]]:
@@ -219,6 +230,7 @@ class Statements(Expressions):
         if isinstance(target, ast.Subscript):
             self.store("update", target.value, target.slice, frame, statement, expr)
         elif isinstance(target, ast.Name):
+            frame = self._owning(frame, target.id)
             old = frame.variables.get(target.id)
             result: object = OTHER
             if isinstance(old, Known) and isinstance(value, Known):
