@@ -8,6 +8,7 @@ from functools import cached_property
 
 from pallas_fix.edits import Span
 from pallas_fix.facts.allocations import Allocations
+from pallas_fix.facts.backends import Backends
 from pallas_fix.facts.constants import Constants
 from pallas_fix.facts.flow import TooLarge, Walker
 from pallas_fix.facts.guards import guarded
@@ -62,6 +63,11 @@ class Facts:
         """The launches of the module, in the order in which they stand."""
         found = list(Launches(self.names, self.constants, self.allocations))
         return tuple(sorted(found, key=lambda launch: self.span(launch.call)))
+
+    @cached_property
+    def backends(self) -> Backends:
+        """Which backend each piece of the module is for."""
+        return Backends(self.names, self.constants, self.launches)
 
     @cached_property
     def traces(self) -> tuple[Trace, ...]:
