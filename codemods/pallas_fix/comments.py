@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import tokenize
 from collections.abc import Collection, Iterator
@@ -11,6 +10,7 @@ from functools import lru_cache
 
 from pallas_fix.edits import Span
 from pallas_fix.facts import Facts
+from pallas_fix.facts.comments import tokens
 from pallas_fix.pyproject import nearest
 from pallas_fix.rules.base import Finding, Reason, Rule
 
@@ -19,7 +19,6 @@ _SKIP = re.compile(rb"(?:[^\r\n]*(?:\r\n|\r|\n)){0,9}[ \t]*#[ \t]*pallas-fix:[ \
 _OTHER = r"(?=\s+#(?:\s|noqa\b|type:|fmt:|pylint:|pyright:)|\s*$)"
 _COMMENT = re.compile(r"(?<!\S)#\s*pallas-fix:\s*(?P<word>[\w-]*)(?P<rest>.*?)" + _OTHER)
 _CODES = re.compile(r"\s*\[(?P<codes>[^\]]*)\]\s*(?P<reason>.*)")
-_RETURN = re.compile(r"\r\n?")
 _WORDS = ("case", "ignore", "skip-file")
 _BLANK = frozenset({tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER})
 
@@ -105,15 +104,6 @@ def read(text: str) -> Comments:
     except (tokenize.TokenError, SyntaxError):
         pass
     return reader.comments()
-
-
-def tokens(text: str) -> Iterator[tokenize.TokenInfo]:
-    """The tokens of a text, also where carriage returns end its lines.
-
-    Raises SyntaxError or tokenize.TokenError where it cannot be split into tokens.
-    """
-    lines = io.StringIO(_RETURN.sub("\n", text.removeprefix("\ufeff")))
-    return tokenize.generate_tokens(lines.readline)
 
 
 class _Reader:

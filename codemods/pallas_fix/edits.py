@@ -137,6 +137,17 @@ class InsertBefore:
 
 
 @dataclass(frozen=True, slots=True)
+class InsertComment:
+    """Put a comment on a line of its own above the statement at `span`.
+
+    That is for comments inside of code that a fix replaces.
+    """
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class InsertAfter:
     """Insert statements after the statement at `span`, in its block."""
 
@@ -147,6 +158,14 @@ class InsertAfter:
 @dataclass(frozen=True, slots=True)
 class InsertFirst:
     """Insert statements at the start of the body of the `def` at `span`, after its docstring."""
+
+    span: Span
+    code: Code
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceStatement:
+    """Put one simple statement in the place of another; the comments around it stay."""
 
     span: Span
     code: Code
@@ -235,8 +254,10 @@ Located = (
     | AddParameter
     | RemoveDecorator
     | InsertBefore
+    | InsertComment
     | InsertAfter
     | InsertFirst
+    | ReplaceStatement
     | RemoveStatement
     | MoveIntoScope
     | SetImported

@@ -8,7 +8,8 @@ import tokenize
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from pallas_fix.comments import Ignore, read, tokens
+from pallas_fix.comments import Ignore, read
+from pallas_fix.facts.comments import tokens
 from pallas_fix.rules.base import Finding
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from pallas_fix.edits import Span
 from pallas_fix.facts.allocations import Allocations
 from pallas_fix.facts.backends import Backends
+from pallas_fix.facts.comments import comments
 from pallas_fix.facts.constants import Constants
 from pallas_fix.facts.flow import TooLarge, Walker
 from pallas_fix.facts.guards import guarded
@@ -45,6 +46,15 @@ class Facts:
     def source(self, node: ast.AST) -> str:
         """The text of a node as the file has it."""
         return self._positions.source(self.span(node))
+
+    def comments(self, node: ast.AST, kept: Iterable[Span] = ()) -> Iterator[str]:
+        """The comments inside a node that a fix replaces, but for those in the parts `kept`."""
+        outer, inner = self.span(node), tuple(kept)
+        if "#" not in self.source(node):
+            return
+        for span, text in comments(self.text):
+            if outer.contains(span) and not any(part.contains(span) for part in inner):
+                yield text
 
     def within(self, outer: ast.AST, inner: ast.AST) -> bool:
         """True if `inner` is written inside `outer`, or is it."""

@@ -13,6 +13,7 @@ from pallas_fix.edits import (
     Fix,
     InsertAfter,
     InsertBefore,
+    InsertComment,
     InsertFirst,
     MoveIntoScope,
     RemoveStatement,
@@ -40,6 +41,8 @@ class Planner:
         match edit:
             case InsertBefore(span, code):
                 self._plan(self._tree.statement(span)).before.extend(written(code))
+            case InsertComment(span, text):
+                self._plan(self._tree.statement(span)).comments.append(text)
             case InsertAfter(span, code):
                 self._plan(self._tree.statement(span)).after.extend(written(code))
             case InsertFirst(span, code):

@@ -14,6 +14,7 @@ from pallas_fix.edits import (
     Edit,
     InsertAfter,
     InsertBefore,
+    InsertComment,
     InsertFirst,
     MoveIntoScope,
     NameArgument,
@@ -25,6 +26,7 @@ from pallas_fix.edits import (
     RenameKeyword,
     RenameParameter,
     Replace,
+    ReplaceStatement,
     SetComment,
     SetImported,
     SetKeyword,
@@ -42,6 +44,7 @@ from pallas_fix.rewrite.targets import (
     keyword_at,
     parameter_at,
     scope_at,
+    simple_at,
 )
 
 
@@ -110,10 +113,16 @@ class Touched:
             case InsertBefore(span, code) | InsertAfter(span, code):
                 self._insert(tree.statement(span), isinstance(edit, InsertAfter), tree)
                 self._read(code, tree)
+            case InsertComment(span):
+                self._insert(tree.statement(span), False, tree)
             case InsertFirst(span, code):
                 block, number = tree.first_number(tree.function(span))
                 self.reads.append(_start(span))
                 self.lists.add((block, number))
+                self._read(code, tree)
+            case ReplaceStatement(span, code):
+                simple_at(tree, span)
+                self.writes.append(span)
                 self._read(code, tree)
             case SetImported(span) | SetModule(span):
                 self._list(as_import(tree.statement(span)), span)

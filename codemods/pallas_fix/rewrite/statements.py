@@ -25,12 +25,13 @@ class Plan:
     """What happens at one statement.
 
     `first` stays out of a scope that begins with the statement, `before` moves into it.
-    `spaced` asks for a blank line above the statement.
+    `comments` come right above it. `spaced` asks for a blank line above the statement.
     """
 
     first: list[Line] = field(default_factory=list)
     before: list[Line] = field(default_factory=list)
     after: list[Line] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
     removed: bool = False
     spaced: bool = False
 
@@ -140,6 +141,8 @@ class _Maker:
         apart, own = detached(line.leading_lines)
         if plans[0].spaced and not any(above.comment is None for above in line.leading_lines):
             own = [cst.EmptyLine(indent=False), *own]
+        comments = [text for plan in plans for text in plan.comments]
+        own = [*own, *(cst.EmptyLine(comment=cst.Comment(text)) for text in comments)]
         made = list(self._pieces(line, plans, number))
         if not made:
             self.carried = _above(self.carried, apart)

@@ -16,6 +16,7 @@ from pallas_fix.edits import (
     Fix,
     InsertAfter,
     InsertBefore,
+    InsertComment,
     InsertFirst,
     MoveIntoScope,
     NameArgument,
@@ -27,6 +28,7 @@ from pallas_fix.edits import (
     RenameKeyword,
     RenameParameter,
     Replace,
+    ReplaceStatement,
     SetComment,
     SetImported,
     SetKeyword,
@@ -57,7 +59,15 @@ from pallas_fix.rewrite.parens import (
     parenthesized,
     without_parens,
 )
-from pallas_fix.rewrite.targets import argument_at, decorator_at, display_at, element_at, scope_at
+from pallas_fix.rewrite.targets import (
+    argument_at,
+    decorator_at,
+    display_at,
+    element_at,
+    one_simple,
+    scope_at,
+    simple_at,
+)
 from pallas_fix.rewrite.text import RewriteError
 
 Job = tuple[int, Edit]
@@ -132,8 +142,12 @@ class Surgeon(cst.CSTTransformer):
                 return tree.function(span)
             case RemoveDecorator(span):
                 return tree.function(span)
-            case InsertBefore(span) | InsertAfter(span) | RemoveStatement(span):
+            case (
+                InsertBefore(span) | InsertComment(span) | InsertAfter(span) | RemoveStatement(span)
+            ):
                 return tree.place(tree.statement(span)).block
+            case ReplaceStatement(span):
+                return simple_at(tree, span)
             case SetImported(span) | SetModule(span):
                 return as_import(tree.statement(span))
             case InsertFirst(span):
@@ -164,6 +178,11 @@ class Surgeon(cst.CSTTransformer):
             node = self._display(original, cast(Display, node), jobs)
         elif isinstance(original, Import):
             node = _import(cast(Import, node), jobs)
+        for number, edit in jobs:
+            if isinstance(edit, ReplaceStatement):
+                with naming(number, edit):
+                    lines = self._template(number, edit).statements(edit.code)
+                    return one_simple(lines, cast(cst.BaseSmallStatement, node))
         replacements = [(number, edit) for number, edit in jobs if isinstance(edit, Replace)]
         if not replacements:
             return node
@@ -300,7 +319,9 @@ class Surgeon(cst.CSTTransformer):
                 case RemoveArgument(_, around) | RemoveElement(_, around):
                     if around.contains(span):
                         return True
-                case RemoveStatement(around) | RemoveDecorator(_, around):
+                case (
+                    RemoveStatement(around) | ReplaceStatement(around) | RemoveDecorator(_, around)
+                ):
                     if around.contains(span):
                         return True
         return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from pallas_fix.edits import MoveIntoScope, Span
@@ -72,3 +74,20 @@ def scope_at(tree: Tree, edit: MoveIntoScope) -> tuple[Block, int, int]:
     if ends[0] > ends[1]:
         raise NotFound("there are no statements to move")
     return block, ends[0], ends[1]
+
+
+def simple_at(tree: Tree, span: Span) -> cst.BaseSmallStatement:
+    """The statement at `span`, which must hold no block."""
+    statement = tree.statement(span)
+    if not isinstance(statement, cst.BaseSmallStatement):
+        raise NotFound("the statement there holds a block")
+    return statement
+
+
+def one_simple(
+    lines: Sequence[cst.CSTNode], instead_of: cst.BaseSmallStatement
+) -> cst.BaseSmallStatement:
+    """The one statement that some code is, for the place of another."""
+    if len(lines) != 1 or not isinstance(lines[0], cst.SimpleStatementLine):
+        raise NotFound("the code for the place of a statement is not one simple statement")
+    return lines[0].body[0].with_changes(semicolon=instead_of.semicolon)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pallas_fix.edits import Code, Fix, Replace
 from pallas_fix.facts import Facts
+from pallas_fix.rules.access.kept import kept_comments
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.versions import changed
 
@@ -94,7 +95,8 @@ def _fix(module: Facts, call: ast.Call) -> Fix | None:
     if not _swaps_two(named["permutation"]):
         parts["permutation"] = module.span(named["permutation"])
         text = "$ref.transpose($permutation)"
-    return Fix((Replace(module.span(call), Code(text, parts)),), certain=True)
+    comments = kept_comments(module, call, parts.values())
+    return Fix((Replace(module.span(call), Code(text, parts)), *comments), certain=True)
 
 
 def _swaps_two(permutation: ast.expr) -> bool:

@@ -1,0 +1,288 @@
+"""API010: `pl.load`, `pl.store` and `pl.swap`, which indexing has replaced."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from pallas_fix.edits import (
+    Code,
+    Edit,
+    Fix,
+    RemoveArgument,
+    RenameKeyword,
+    Replace,
+    ReplaceStatement,
+)
+from pallas_fix.facts import Facts
+from pallas_fix.facts.backends import TPU, TRITON
+from pallas_fix.rules.access.given import given, is_none
+from pallas_fix.rules.access.indexes import bracketed
+from pallas_fix.rules.access.kept import kept_comments
+from pallas_fix.rules.access.pinned import pinned
+from pallas_fix.rules.base import Finding, Reason, Rule
+from pallas_fix.versions import Change, changed
+
+_PLAIN = {
+    "load": changed(warns="0.7.1", fails="0.9.0"),
+    "store": changed(warns="0.7.1", fails="0.9.0"),
+    "swap": changed("0.8.1", warns="0.8.1", fails="0.9.0"),
+}
+_MASKED = changed("0.7.1", warns="0.7.1", fails="0.9.0")
+_AS_CALL = changed("0.8.1", warns="0.7.1", fails="0.9.0")
+_NAMES = {"pl.load": "load", "pl.store": "store", "pl.swap": "swap"}
+_PARAMETERS = {
+    "load": ("x_ref_or_view", "idx"),
+    "store": ("x_ref_or_view", "idx", "val"),
+    "swap": ("x_ref_or_view", "idx", "val"),
+}
+_ONLY_TRITON = frozenset({"cache_modifier", "eviction_policy", "volatile"})
+_NOW = {"load": "`ref[idx]`", "store": "`ref[idx] = value`", "swap": "`jax.ref.swap`"}
+
+
+class LoadStore(Rule):
+    """`pl.load`, `pl.store` or `pl.swap` is called, which indexing has replaced.
+
+    ## What it does
+    - `pl.load(ref, idx)` becomes `ref[idx]`, and the statement `pl.store(ref, idx, value)` becomes
+      `ref[idx] = value`; where a call must stand, `jax.ref.set(ref, idx, value)`;
+    - with a mask, in a Triton kernel: `plt.load(ref.at[idx], mask=...)`, `plt.store(...)`; in a TPU
+      kernel `jnp.where(mask, ref[idx], other)` and `pltpu.store(ref.at[idx], value, mask=...)`;
+    - `pl.swap(ref, idx, value)` becomes `jax.ref.swap(ref, idx, value)`.
+
+    For a jax on which `pl.pallas_call` does not choose Triton by itself (0.9.0 to 0.11.1), the
+    launch of a Triton kernel gets `compiler_params=plt.CompilerParams()`.
+
+    ## Why it fails
+    `AttributeError: module 'jax.experimental.pallas' has no attribute 'load'` since jax 0.9.0, a
+    DeprecationWarning since 0.7.1 (`swap`: 0.8.1).
+
+    ## Example
+    ```python
+    x = pl.load(x_ref, (slice(None), pl.ds(start, 128)))
+    pl.store(o_ref, (0, slice(None)), x)
+    ```
+    becomes
+    ```python
+    x = x_ref[:, pl.ds(start, 128)]
+    o_ref[0, :] = x
+    ```
+
+    ## When it is not fixed
+    There is a mask, and which backend the kernel is for cannot be seen; the backend has no masked
+    access (Mosaic GPU); arguments are unpacked, or the function is handed on without being called.
+
+    ## What to do by hand
+    Index the ref; for a mask, use `load` and `store` of the backend's module.
+
+    ## How it is verified
+    The kernel is traced, lowered, compiled and run after the fix; with `--before-python`, an
+    interpreter whose jax still has the function, before it too. A masked load on TPU is plausible
+    only: lanes without the mask held anything before, and hold 0 or `other` then.
+    """
+
+    code = "API010"
+    name = "load-store"
+    triggers = ("pallas",)
+    messages = (
+        r"module 'jax\.experimental\.pallas' has no attribute '(?:load|store|swap)'",
+        r"cannot import name '(?:load|store|swap)' from 'jax\.experimental\.pallas'",
+        r"pl\.(?:load|store|swap) is deprecated",
+    )
+
+    def find(self, module: Facts) -> Iterator[Finding]:
+        """Yield one finding for each use of one of the functions."""
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Attribute | ast.Name) or not isinstance(node.ctx, ast.Load):
+                continue
+            kind = _NAMES.get(module.names.public(node) or "")
+            if kind is None or _is_variable(module, node):
+                continue
+            parent = module.names.parent[node]
+            call = parent if isinstance(parent, ast.Call) and parent.func is node else None
+            if not module.is_guarded(module.span(call or node)):
+                yield self._finding(module, call or node, kind, call)
+
+    def _finding(self, module: Facts, place: ast.expr, kind: str, call: ast.Call | None) -> Finding:
+        made = _Made(None, _HANDED_ON)
+        if call is not None:
+            made = self._repair(module, kind, call)
+        change = made.change or _PLAIN[kind]
+        return Finding(
+            self.code,
+            module.span(place),
+            f"`pl.{kind}` is {_PLAIN[kind]}: now {made.now or _NOW[kind]}",
+            Fix(made.edits, made.certain) if made.edits else None,
+            None if made.edits else made.reason,
+            module.names.qualname(place),
+            change=change,
+        )
+
+    def _repair(self, module: Facts, kind: str, call: ast.Call) -> _Made:
+        arguments = given(call, *_PARAMETERS[kind])
+        if arguments is None:
+            return _Made(None, _UNPACKED)
+        arguments = {_RENAMED.get(name, name): value for name, value in arguments.items()}
+        if not {"ref", "idx"} <= arguments.keys() or (kind != "load" and "val" not in arguments):
+            return _Made(None, _UNPACKED)
+        extra = {name: arguments[name] for name in arguments.keys() - {"ref", "idx", "val"}}
+        special = {name for name, value in extra.items() if not _is_default(value)}
+        if kind == "swap":
+            return _swapped(module, call) if not special else _Made(None, _MASKED_SWAP)
+        if "mask" not in special and special - _ONLY_TRITON:
+            return _Made(None, _UNPACKED)
+        if special:
+            return self._masked(module, kind, call, arguments, special)
+        return _plain(module, kind, call, arguments)
+
+    def _masked(
+        self,
+        module: Facts,
+        kind: str,
+        call: ast.Call,
+        arguments: Mapping[str, ast.expr],
+        special: set[str],
+    ) -> _Made:
+        backend = module.backends.of(call)
+        if special & _ONLY_TRITON or backend.name == TRITON:
+            pin = pinned(module, call, self.options.versions)
+            if backend.name not in (TRITON, None) or pin is None:
+                return _Made(None, _unknown_backend(backend.why))
+            edits = (*_with_at(module, f"triton.{kind}", call, arguments), *pin)
+            return _Made(edits, None, f"`plt.{kind}`", _MASKED)
+        if backend.name != TPU:
+            return _Made(None, _unknown_backend(backend.why))
+        if kind == "store":
+            return _Made(
+                _with_at(module, "pltpu.store", call, arguments), None, "`pltpu.store`", _MASKED
+            )
+        return _where(module, call, arguments)
+
+
+class _Made:
+    """What becomes of one call: edits, or the reason why there are none."""
+
+    def __init__(
+        self,
+        edits: tuple[Edit, ...] | None,
+        reason: Reason | None,
+        now: str = "",
+        change: Change | None = None,
+        certain: bool = True,
+    ) -> None:
+        self.edits, self.reason, self.now = edits, reason, now
+        self.change, self.certain = change, certain
+
+
+_RENAMED = {"x_ref_or_view": "ref"}
+_HANDED_ON = Reason(
+    "handed-on",
+    "the function is handed on without being called",
+    "hand on a function that indexes: lambda ref, idx: ref[idx]",
+)
+_UNPACKED = Reason(
+    "arguments-unpacked",
+    "the arguments are unpacked, and which of them is the index cannot be seen",
+    "write ref[idx] by hand",
+)
+_MASKED_SWAP = Reason(
+    "masked-swap",
+    "a swap with a mask has no successor",
+    "load and store with the mask, or use an atomic of jax.experimental.pallas.triton",
+)
+
+
+def _unknown_backend(why: str) -> Reason:
+    return Reason(
+        "backend-not-known",
+        f"how a mask is written depends on the backend, and {why}",
+        "give compiler_params= to the launch (pltpu.CompilerParams or triton.CompilerParams)",
+    )
+
+
+def _is_variable(module: Facts, node: ast.expr) -> bool:
+    """True for a variable that holds the function: its assignment is what counts."""
+    if not isinstance(node, ast.Name):
+        return False
+    binding = module.names.binding(node, module.names.scope(node))
+    return binding is None or binding.kind != "import"
+
+
+def _is_default(value: ast.expr) -> bool:
+    return is_none(value) or (isinstance(value, ast.Constant) and value.value is False)
+
+
+def _plain(module: Facts, kind: str, call: ast.Call, arguments: Mapping[str, ast.expr]) -> _Made:
+    inside, parts = bracketed(module, arguments["idx"])
+    parts["ref"] = module.span(arguments["ref"])
+    if kind == "load":
+        comments = kept_comments(module, call, parts.values())
+        code = Code(f"$ref[{inside}]", parts)
+        return _Made((Replace(module.span(call), code), *comments), None)
+    parts["val"] = module.span(arguments["val"])
+    statement = module.names.parent[call]
+    if isinstance(statement, ast.Expr):
+        code = Code(f"$ref[{inside}] = $val", parts)
+        comments = kept_comments(module, call, parts.values())
+        return _Made((ReplaceStatement(module.span(statement), code), *comments), None)
+    spelled = module.names.spell("jax.ref.set", call)
+    parts = {name: module.span(arguments[name]) for name in ("ref", "idx", "val")}
+    code = Code(f"{spelled.text}($ref, $idx, $val)", parts)
+    edits: tuple[Edit, ...] = (
+        Replace(module.span(call), code),
+        *spelled.imports,
+        *kept_comments(module, call, parts.values()),
+    )
+    return _Made(edits, None, "`jax.ref.set`", _AS_CALL)
+
+
+def _swapped(module: Facts, call: ast.Call) -> _Made:
+    spelled = module.names.spell("jax.ref.swap", call)
+    edits: tuple[Edit, ...] = (
+        Replace(module.span(call.func), Code(spelled.text)),
+        *spelled.imports,
+    )
+    return _Made(edits, None)
+
+
+def _with_at(
+    module: Facts, name: str, call: ast.Call, arguments: Mapping[str, ast.expr]
+) -> tuple[Edit, ...]:
+    """The call of a backend's function, with the index in the ref."""
+    spelled = module.names.spell(name, call)
+    inside, parts = bracketed(module, arguments["idx"])
+    parts["ref"] = module.span(arguments["ref"])
+    span = module.span(call)
+    edits: list[Edit] = [
+        Replace(module.span(call.func), Code(spelled.text)),
+        Replace(module.span(arguments["ref"]), Code(f"$ref.at[{inside}]", parts)),
+        RemoveArgument(span, module.span(arguments["idx"])),
+        *spelled.imports,
+    ]
+    # The functions of the backends call the ref `ref`.
+    if any(keyword.arg == "x_ref_or_view" for keyword in call.keywords):
+        edits.append(RenameKeyword(span, "x_ref_or_view", "ref"))
+    if name.startswith("pltpu."):
+        # They know nothing of these, which are defaults here.
+        unknown = [k.value for k in call.keywords if k.arg in _ONLY_TRITON]
+        edits += (RemoveArgument(span, module.span(value)) for value in unknown)
+    return tuple(edits)
+
+
+def _where(module: Facts, call: ast.Call, arguments: Mapping[str, ast.expr]) -> _Made:
+    """A masked load on TPU: all is loaded, and what the mask leaves out becomes `other`, or 0."""
+    spelled = module.names.spell("jnp.where", call)
+    inside, parts = bracketed(module, arguments["idx"])
+    parts |= {name: module.span(arguments[name]) for name in ("ref", "mask")}
+    other = arguments.get("other")
+    text = "0"
+    if other is not None and not is_none(other):
+        parts["other"] = module.span(other)
+        text = "$other"
+    code = Code(f"{spelled.text}($mask, $ref[{inside}], {text})", parts)
+    edits: tuple[Edit, ...] = (
+        Replace(module.span(call), code),
+        *spelled.imports,
+        *kept_comments(module, call, parts.values()),
+    )
+    return _Made(edits, None, "`jnp.where(mask, ref[idx], other)`", certain=False)
