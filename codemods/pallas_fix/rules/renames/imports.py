@@ -62,14 +62,14 @@ def movable(facts: Facts, imported: Imported, row: Row) -> bool:
     """True if the import can bring the new form in the place of the old one."""
     if not imported.alone(facts):
         return False
-    return importable(row) is not None or not _is_exported(facts, imported.local)
+    return importable(row) is not None or not is_exported(facts, imported.local)
 
 
 def unused(facts: Facts, imported: Imported) -> bool:
     """True if nothing is left that needs the import."""
     return not (
         any(imported.occurrences(facts))
-        or _is_exported(facts, imported.local)
+        or is_exported(facts, imported.local)
         or any(imported.local in found for found in words(facts).values())
     )
 
@@ -94,7 +94,7 @@ def edits(facts: Facts, imported: Imported, row: Row) -> tuple[Edit, ...]:
     taken = name != imported.local and facts.names.lookup(name, scope) is not None
     kept = (
         bool(imported.alias.asname)
-        or _is_exported(facts, imported.local)
+        or is_exported(facts, imported.local)
         or any(imported.local in found for found in words(facts).values())
         or any(isinstance(use.ctx, ast.Store) for use in uses)
     )
@@ -116,7 +116,7 @@ def _written_out(facts: Facts, row: Row, uses: Iterable[ast.Name]) -> Iterator[E
         yield from spelling.imports
 
 
-def _is_exported(facts: Facts, name: str) -> bool:
+def is_exported(facts: Facts, name: str) -> bool:
     """True if others may import the name from this file."""
     if facts.path.endswith("__init__.py"):
         return True

@@ -1,0 +1,1 @@
+"""Parts of the rules about shard_map and meshes."""
