@@ -20,6 +20,7 @@ from pallas_fix.rules.access.given import given, is_none
 from pallas_fix.rules.access.indexes import bracketed
 from pallas_fix.rules.access.kept import kept_comments
 from pallas_fix.rules.access.pinned import pinned
+from pallas_fix.rules.access.uses import uses
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.versions import Change, changed
 
@@ -92,16 +93,8 @@ class LoadStore(Rule):
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each use of one of the functions."""
-        for node in ast.walk(module.tree):
-            if not isinstance(node, ast.Attribute | ast.Name) or not isinstance(node.ctx, ast.Load):
-                continue
-            kind = _NAMES.get(module.names.public(node) or "")
-            if kind is None or _is_variable(module, node):
-                continue
-            parent = module.names.parent[node]
-            call = parent if isinstance(parent, ast.Call) and parent.func is node else None
-            if not module.is_guarded(module.span(call or node)):
-                yield self._finding(module, call or node, kind, call)
+        for node, name, call in uses(module, _NAMES):
+            yield self._finding(module, call or node, _NAMES[name], call)
 
     def _finding(self, module: Facts, place: ast.expr, kind: str, call: ast.Call | None) -> Finding:
         made = _Made(None, _HANDED_ON)
@@ -198,14 +191,6 @@ def _unknown_backend(why: str) -> Reason:
         f"how a mask is written depends on the backend, and {why}",
         "give compiler_params= to the launch (pltpu.CompilerParams or triton.CompilerParams)",
     )
-
-
-def _is_variable(module: Facts, node: ast.expr) -> bool:
-    """True for a variable that holds the function: its assignment is what counts."""
-    if not isinstance(node, ast.Name):
-        return False
-    binding = module.names.binding(node, module.names.scope(node))
-    return binding is None or binding.kind != "import"
 
 
 def _is_default(value: ast.expr) -> bool:

@@ -16,6 +16,8 @@ from pallas_fix.edits import (
     Span,
 )
 from pallas_fix.facts import Facts
+from pallas_fix.rules.access.given import given
+from pallas_fix.rules.access.uses import uses
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.versions import Change, changed
 
@@ -68,24 +70,12 @@ class SparseCore(Rule):
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each use."""
-        for node in ast.walk(module.tree):
-            if not isinstance(node, ast.Attribute | ast.Name) or not isinstance(node.ctx, ast.Load):
-                continue
-            name = module.names.public(node)
-            if name not in _CHANGES or (isinstance(node, ast.Name) and not _imported(module, node)):
-                continue
-            parent = module.names.parent[node]
-            call = parent if isinstance(parent, ast.Call) and parent.func is node else None
-            place = call or node
-            if not module.is_guarded(module.span(place)):
-                yield self._finding(module, place, name, call)
+        for node, name, call in uses(module, _CHANGES):
+            yield self._finding(module, call or node, name, call)
 
     def _finding(self, module: Facts, place: ast.expr, name: str, call: ast.Call | None) -> Finding:
         change: Change = _CHANGES[name]
-        if call is None:
-            edits = _handed_on(module, place, name)
-        else:
-            edits = _REPAIRS[name](module, call) if _is_plain(call) else None
+        edits = _REPAIRS[name](module, call) if call else _handed_on(module, place, name)
         return Finding(
             self.code,
             module.span(place),
@@ -126,46 +116,26 @@ _FUNCTIONS = {
 }
 
 
-def _imported(module: Facts, node: ast.Name) -> bool:
-    """True for a name that an import binds, not for a variable that holds the function."""
-    binding = module.names.binding(node, module.names.scope(node))
-    return binding is not None and binding.kind == "import"
-
-
-def _is_plain(call: ast.Call) -> bool:
-    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    return not starred and all(keyword.arg is not None for keyword in call.keywords)
-
-
-def _given(call: ast.Call, *parameters: str) -> dict[str, ast.expr] | None:
-    """The arguments by the names of the parameters; None where there are others."""
-    if len(call.args) > len(parameters):
-        return None
-    found = dict(zip(parameters, call.args, strict=False))
-    found |= {str(keyword.arg): keyword.value for keyword in call.keywords}
-    return found if found.keys() <= set(parameters) else None
-
-
 def _block_spec(module: Facts, call: ast.Call) -> tuple[Edit, ...] | None:
     known = ("block_shape", "index_map", "pipeline_mode")
-    given = _given(call, *known, "memory_space")
-    if given is None or len(call.args) > len(known):
+    arguments = given(call, *known)
+    if arguments is None or not arguments.keys() <= {*known, "memory_space"}:
         return None
     return _now_called(module, call, "pl.BlockSpec")
 
 
 def _memory_ref(module: Facts, call: ast.Call) -> tuple[Edit, ...] | None:
-    given = _given(call, "shape", "dtype", "memory_space")
-    if given is None or len(given) != 3:
+    arguments = given(call, "shape", "dtype", "memory_space")
+    if arguments is None or arguments.keys() != {"shape", "dtype", "memory_space"}:
         return None
-    parts: dict[str, Span] = {name: module.span(value) for name, value in given.items()}
+    parts: dict[str, Span] = {name: module.span(value) for name, value in arguments.items()}
     code = Code("$memory_space($shape, $dtype)", parts)
     return (Replace(module.span(call), code),)
 
 
 def _bitcast(module: Facts, call: ast.Call) -> tuple[Edit, ...] | None:
-    given = _given(call, "x", "dtype")
-    if given is None or len(given) != 2:
+    arguments = given(call, "x", "dtype")
+    if arguments is None or arguments.keys() != {"x", "dtype"}:
         return None
     span = module.span(call)
     edits: list[Edit] = [*_now_called(module, call, "pltpu.bitcast")]
@@ -175,12 +145,12 @@ def _bitcast(module: Facts, call: ast.Call) -> tuple[Edit, ...] | None:
 
 
 def _cumsum(module: Facts, call: ast.Call) -> tuple[Edit, ...] | None:
-    given = _given(call, "x", "mask")
-    if given is None or len(given) != 2:
+    arguments = given(call, "x", "mask")
+    if arguments is None or arguments.keys() != {"x", "mask"}:
         return None
     edits: list[Edit] = [*_now_called(module, call, "plsc.cumsum")]
     if len(call.args) == 2:
-        edits.append(NameArgument(module.span(call), module.span(given["mask"]), "mask"))
+        edits.append(NameArgument(module.span(call), module.span(arguments["mask"]), "mask"))
     return tuple(edits)
 
 

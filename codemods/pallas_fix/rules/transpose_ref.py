@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from pallas_fix.edits import Code, Fix, Replace
 from pallas_fix.facts import Facts
+from pallas_fix.rules.access.given import given
 from pallas_fix.rules.access.kept import kept_comments
+from pallas_fix.rules.access.uses import uses
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.versions import changed
 
@@ -53,16 +55,8 @@ class TransposeRef(Rule):
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each use of the function."""
-        for node in ast.walk(module.tree):
-            if not isinstance(node, ast.Attribute | ast.Name) or not isinstance(node.ctx, ast.Load):
-                continue
-            if module.names.public(node) != "plgpu.transpose_ref":
-                continue
-            parent = module.names.parent[node]
-            call = parent if isinstance(parent, ast.Call) and parent.func is node else None
-            place = call or node
-            if not module.is_guarded(module.span(place)):
-                yield self._finding(module, place, _fix(module, call) if call else None)
+        for node, _, call in uses(module, {"plgpu.transpose_ref"}):
+            yield self._finding(module, call or node, _fix(module, call) if call else None)
 
     def _finding(self, module: Facts, place: ast.expr, fix: Fix | None) -> Finding:
         return Finding(
@@ -84,11 +78,8 @@ _NOT_CALLED = Reason(
 
 
 def _fix(module: Facts, call: ast.Call) -> Fix | None:
-    named: dict[str | None, ast.expr] = dict(zip(("ref", "permutation"), call.args, strict=False))
-    named |= {keyword.arg: keyword.value for keyword in call.keywords}
-    if named.keys() != {"ref", "permutation"} or len(call.args) + len(call.keywords) != 2:
-        return None
-    if any(isinstance(value, ast.Starred) for value in named.values()):
+    named = given(call, "ref", "permutation")
+    if named is None or named.keys() != {"ref", "permutation"}:
         return None
     parts = {"ref": module.span(named["ref"])}
     text = "$ref.T"
