@@ -1,0 +1,218 @@
+"""API011: `pl.dot`, which the products of jax have replaced."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+
+from packaging.version import Version
+
+from pallas_fix.edits import (
+    Code,
+    Edit,
+    Fix,
+    RemoveArgument,
+    RenameKeyword,
+    Replace,
+    SetKeyword,
+)
+from pallas_fix.facts import Facts
+from pallas_fix.facts.backends import TRITON
+from pallas_fix.rules.access.given import given, is_none
+from pallas_fix.rules.access.pinned import pinned
+from pallas_fix.rules.access.uses import uses
+from pallas_fix.rules.base import Finding, Reason, Rule
+from pallas_fix.versions import changed
+
+_CHANGE = changed(warns="0.10.2", fails="0.11.2")
+_TRITON_HAS_DOT = Version("0.10.2")
+_PARAMETERS = ("a", "b", "trans_a", "trans_b", "allow_tf32", "precision")
+_INTEGERS = re.compile(r"\bu?int(?:2|4|8|16)\b")
+
+
+class PallasDot(Rule):
+    """`pl.dot` is called, which the products of jax have replaced.
+
+    ## What it does
+    `pl.dot(a, b)` becomes `jnp.dot(a, b, preferred_element_type=jnp.float32)`, and with `trans_a`
+    or `trans_b` the `jax.lax.dot_general` of the same contraction. `allow_tf32` becomes the
+    `precision` that it stood for. In a Triton kernel it becomes `plt.dot`, which takes the same
+    arguments.
+
+    ## Why it fails
+    `AttributeError: pl.dot was deprecated in JAX v0.11.0, and removed in JAX v0.12.0. Use
+    jax.numpy.dot, jax.numpy.einsum or the @ operator instead` since jax 0.11.2.
+    `pl.dot` was `jax.lax.dot_general` with a result in float32, or int32 for integers
+    (jax 0.11.1, jax/_src/pallas/primitives.py).
+
+    ## Example
+    ```python
+    o_ref[...] = pl.dot(x_ref[...], y_ref[...], trans_b=True)
+    ```
+    becomes
+    ```python
+    o_ref[...] = jax.lax.dot_general(
+        x_ref[...], y_ref[...], dimension_numbers=(((1,), (1,)), ((), ())),
+        preferred_element_type=jnp.float32)
+    ```
+
+    ## When it is not fixed
+    The function is handed on without being called, or its arguments are unpacked; the file speaks
+    of small integers, and whether these are multiplied cannot be seen.
+
+    ## What to do by hand
+    Use `jax.lax.dot_general`, with `preferred_element_type=` the dtype that the sum is to have.
+
+    ## How it is verified
+    The kernel is traced, lowered, compiled and run after the fix; with `--before-python`, an
+    interpreter whose jax still has the function, before it too.
+    """
+
+    code = "API011"
+    name = "dot"
+    triggers = ("pallas",)
+    messages = (
+        r"pl\.dot was deprecated in JAX",
+        r"module 'jax\.experimental\.pallas' has no attribute 'dot'",
+    )
+
+    def find(self, module: Facts) -> Iterator[Finding]:
+        """Yield one finding for each use of the function."""
+        for node, _, call in uses(module, {"pl.dot"}):
+            edits, reason = None, _HANDED_ON
+            if call is not None:
+                arguments = given(call, *_PARAMETERS)
+                edits, reason = None, _UNPACKED
+                if arguments is not None and {"a", "b"} <= arguments.keys():
+                    edits, reason = self._triton(module, call), _DTYPE
+                    dtype = _result(module, arguments)
+                    if edits is None and dtype is not None:
+                        edits = tuple(_product(module, call, arguments, dtype))
+            yield Finding(
+                self.code,
+                module.span(call or node),
+                f"`pl.dot` is {_CHANGE}: now a product of jax",
+                Fix(edits, certain=True) if edits else None,
+                None if edits else reason,
+                module.names.qualname(node),
+                change=_CHANGE,
+            )
+
+    def _triton(self, module: Facts, call: ast.Call) -> tuple[Edit, ...] | None:
+        """`plt.dot`, in a kernel that is surely for Triton, on a jax that has it."""
+        if self.options.oldest < _TRITON_HAS_DOT or module.backends.of(call).name != TRITON:
+            return None
+        pin = pinned(module, call, self.options.versions)
+        if pin is None:
+            return None
+        spelled = module.names.spell("triton.dot", call)
+        return (Replace(module.span(call.func), Code(spelled.text)), *spelled.imports, *pin)
+
+
+_HANDED_ON = Reason(
+    "handed-on",
+    "the function is handed on without being called",
+    "hand on a function that calls jax.lax.dot_general",
+)
+_UNPACKED = Reason(
+    "arguments-unpacked",
+    "the arguments are unpacked, and which of them say what cannot be seen",
+    "call jax.lax.dot_general by hand",
+)
+
+
+_DTYPE = Reason(
+    "dtype-not-known",
+    "the file speaks of small integers, whose products were summed in int32, and what is "
+    "multiplied here is not known",
+    "call jnp.dot with preferred_element_type=jnp.int32 for integers, else jnp.float32",
+)
+
+
+def _result(module: Facts, arguments: Mapping[str, ast.expr]) -> str | None:
+    """The dtype in which `pl.dot` summed: int32 for integers. None where that is not known."""
+    if not _INTEGERS.search(module.text):
+        return "float32"
+    found = [_cast(module, arguments[name]) for name in ("a", "b")]
+    if None in found:
+        return None
+    return "int32" if all("int" in str(dtype) for dtype in found) else "float32"
+
+
+def _cast(module: Facts, value: ast.expr) -> str | None:
+    """The dtype that an expression is cast to, or None."""
+    origin = module.constants.origin(value)
+    if not (isinstance(origin, ast.Call) and isinstance(origin.func, ast.Attribute)):
+        return None
+    if origin.func.attr != "astype" or len(origin.args) != 1:
+        return None
+    return module.constants.dtype(origin.args[0])
+
+
+def _product(
+    module: Facts, call: ast.Call, arguments: Mapping[str, ast.expr], result: str
+) -> Iterator[Edit]:
+    span = module.span(call)
+    turned = [_turned(arguments.get(name)) for name in ("trans_a", "trans_b")]
+    plain = turned == ["", ""]
+    spelled = module.names.spell("jnp.dot" if plain else "lax.dot_general", call)
+    yield Replace(module.span(call.func), Code(spelled.text))
+    yield from spelled.imports
+    for name in ("trans_a", "trans_b", "allow_tf32"):
+        if name in arguments:
+            yield RemoveArgument(span, module.span(arguments[name]))
+    if not plain:
+        yield from _contraction(module, call, arguments, turned)
+    precision = arguments.get("precision")
+    if precision is not None and precision in call.args:
+        yield RemoveArgument(span, module.span(precision))
+        code = Code("$precision", {"precision": module.span(precision)})
+        yield SetKeyword(span, "precision", code)
+    yield from _tf32(module, call, arguments.get("allow_tf32"))
+    dtype = module.names.spell(f"jnp.{result}", call)
+    yield SetKeyword(span, "preferred_element_type", Code(dtype.text))
+    yield from dtype.imports
+
+
+def _turned(value: ast.expr | None) -> str:
+    """Whether an operand is transposed: empty for no, `True`, or `?` where it is not written."""
+    if is_none(value):
+        return ""
+    if isinstance(value, ast.Constant):
+        return "True" if value.value else ""
+    return "?"
+
+
+def _contraction(
+    module: Facts, call: ast.Call, arguments: Mapping[str, ast.expr], turned: list[str]
+) -> Iterator[Edit]:
+    span = module.span(call)
+    for old, new in (("a", "lhs"), ("b", "rhs")):
+        if any(keyword.arg == old for keyword in call.keywords):
+            yield RenameKeyword(span, old, new)
+    parts = {}
+    axes = []
+    for name, plain, (yes, no) in zip(
+        ("trans_a", "trans_b"), turned, ((0, 1), (1, 0)), strict=True
+    ):
+        if plain == "?":
+            parts[name] = module.span(arguments[name])
+            axes.append(f"{yes} if ${name} else {no}")
+        else:
+            axes.append(str(yes if plain else no))
+    code = Code(f"((({axes[0]},), ({axes[1]},)), ((), ()))", parts)
+    yield SetKeyword(span, "dimension_numbers", code)
+
+
+def _tf32(module: Facts, call: ast.Call, allowed: ast.expr | None) -> Iterator[Edit]:
+    if allowed is None or is_none(allowed):
+        return
+    spelled = module.names.spell("lax.Precision", call)
+    yield from spelled.imports
+    if isinstance(allowed, ast.Constant):
+        code = Code(f"{spelled.text}.{'HIGH' if allowed.value else 'HIGHEST'}")
+    else:
+        text = f"{spelled.text}.HIGH if $allowed else {spelled.text}.HIGHEST"
+        code = Code(text, {"allowed": module.span(allowed)})
+    yield SetKeyword(module.span(call), "precision", code)
