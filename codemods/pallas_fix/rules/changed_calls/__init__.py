@@ -1,0 +1,1 @@
+"""Parts of the rule about functions of jax that take other arguments, or have become something."""
