@@ -78,7 +78,10 @@ class Calls(Walk):
         return OTHER
 
     def arguments(self, expr: ast.Call, frame: Frame | None) -> Arguments | None:
-        """Evaluate the arguments; None where a starred one hides refs from the walk."""
+        """Evaluate the arguments; None where a starred one hides refs from the walk.
+
+        Keywords that are not known are noted as `**`.
+        """
         positional: list[object] = []
         keywords: dict[str, object] = {}
         for item in expr.args:
@@ -102,6 +105,7 @@ class Calls(Walk):
                 keywords.update({str(k): v for k, v in value.items.items()})
             else:
                 self.escape(value, expr)
+                keywords["**"] = OTHER
         return Arguments(tuple(positional), keywords)
 
     def _argument(self, expr: ast.expr, frame: Frame | None) -> object:

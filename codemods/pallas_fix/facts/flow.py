@@ -224,7 +224,9 @@ class Walker(Statements):
                 frame.variables[parameter.arg] = self._named(keywords[parameter.arg], parameter)
         for parameter, default in defaults(arguments).items():
             if parameter.arg not in frame.variables:
-                frame.variables[parameter.arg] = self.eval(default, frame.parent)
+                hidden = "**" in keywords
+                value = OTHER if hidden else self.eval(default, frame.parent)
+                frame.variables[parameter.arg] = value
         if arguments.vararg is not None:
             front = bool(rest) and isinstance(rest[0], Items) and rest[0].open_front
             head = rest[0].items if front and isinstance(rest[0], Items) else rest[:1]

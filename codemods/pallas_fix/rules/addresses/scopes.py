@@ -31,7 +31,7 @@ def scope(module: Facts, room: Room, found: Places) -> list[Edit] | Reason:
     types = types_of(module, room, body)
     if isinstance(types, Reason):
         return types
-    read = [expr for made in types.values() for expr in (*made.shape.reads, *made.dtype.reads)]
+    read = [expr for made in types.values() for expr in made.reads]
     split = reason is not None or any(map(body.own, read))
     at = room.function.body if isinstance(room.function, ast.Lambda) else room.function.body[0]
     writer = Writer(module, at)
@@ -55,7 +55,7 @@ def _listed(texts: Sequence[str], room: Room, writer: Writer) -> str:
 
 def _written(writer: Writer, what: Key | Collection, types: dict[Key, Type]) -> str:
     if not isinstance(what, Collection):
-        return _one(writer, str(what[0]), types[what])
+        return _one(writer, types[what])
     if what.parts:
         return _dict(writer, what, types)
     mxus = [key[0] for key in what.keys]
@@ -64,10 +64,10 @@ def _written(writer: Writer, what: Key | Collection, types: dict[Key, Type]) -> 
         first = types[what.keys[0]]
         if mxus == list(range(count)):
             mxu = _variable("mxu", first)
-            return f"[{_one(writer, mxu, first)} for {mxu} in range({count})]"
+            return f"[{_one(writer, first, mxu)} for {mxu} in range({count})]"
         if len(set(mxus)) == 1:
-            return f"[{_one(writer, str(mxus[0]), first)} for _ in range({count})]"
-    return f"[{', '.join(_one(writer, str(key[0]), types[key]) for key in what.keys)}]"
+            return f"[{_one(writer, first)} for _ in range({count})]"
+    return f"[{', '.join(_one(writer, types[key]) for key in what.keys)}]"
 
 
 def _dict(writer: Writer, what: Collection, types: dict[Key, Type]) -> str:
@@ -75,33 +75,31 @@ def _dict(writer: Writer, what: Collection, types: dict[Key, Type]) -> str:
     units, addresses = (tuple(sorted({key[n] for key in what.keys})) for n in (0, 1))
     alike = len({_source(writer.module, types[key]) for key in what.keys}) == 1
     if not alike or len(units) * len(addresses) != len(what.keys):
-        entries = (
-            f"{what.index(key)!r}: {_one(writer, str(key[0]), types[key])}" for key in what.keys
-        )
+        entries = (f"{what.index(key)!r}: {_one(writer, types[key])}" for key in what.keys)
         return f"{{{', '.join(entries)}}}"
     mxu, address = _variable("mxu", first), _variable("address", first)
     loops = {0: f"for {mxu} in {units}", 1: f"for {address} in {addresses}"}
     name = ", ".join((mxu, address)[part] for part in what.parts)
-    made = _one(writer, mxu if 0 in what.parts else str(units[0]), first)
+    made = _one(writer, first, mxu if 0 in what.parts else None)
     key = f"({name})" if len(what.parts) > 1 else name
     return f"{{{key}: {made} {' '.join(loops[part] for part in what.parts)}}}"
 
 
 def _variable(base: str, made: Type) -> str:
     """A name for the variable of a comprehension around the type of an accumulator."""
-    parts = (*made.shape.reads, *made.dtype.reads)
-    used = {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
+    used = {n.id for part in made.reads for n in ast.walk(part) if isinstance(n, ast.Name)}
     return base if base not in used else f"{base}_"
 
 
-def _one(writer: Writer, mxu: str, made: Type) -> str:
-    shape, dtype = (
+def _one(writer: Writer, made: Type, mxu: str | None = None) -> str:
+    """The type of one accumulator; `mxu` is the variable of a comprehension around it."""
+    own, shape, dtype = (
         writer.hole(part.node) if part.node is not None else part.text
-        for part in (made.shape, made.dtype)
+        for part in (made.mxu, made.shape, made.dtype)
     )
     if made.dtype.public:
         dtype = writer.name(dtype)
-    return f"{writer.name('pltpu.ACC')}({mxu})({shape}, {dtype})"
+    return f"{writer.name('pltpu.ACC')}({mxu or own})({shape}, {dtype})"
 
 
 def _source(module: Facts, made: Type) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from pallas_fix.rules.addresses.lives import Room
 from pallas_fix.rules.addresses.passing import run_of
 from pallas_fix.rules.addresses.sites import Key, Use
 from pallas_fix.rules.base import Reason
+from pallas_fix.rules.mxu.acc_code import ACC_DTYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """The shape and the dtype of an accumulator."""
+    """The MXU, the shape and the dtype of an accumulator."""
 
+    mxu: Part
     shape: Part
     dtype: Part
+
+    @property
+    def reads(self) -> tuple[ast.expr, ...]:
+        """The expressions of the file that are read where the scope begins."""
+        return (*self.mxu.reads, *self.shape.reads, *self.dtype.reads)
 
 
 def types_of(module: Facts, room: Room, body: Body) -> dict[Key, Type] | Reason:
@@ -50,8 +57,19 @@ def types_of(module: Facts, room: Room, body: Body) -> dict[Key, Type] | Reason:
             return shape
         if isinstance(dtype, Reason):
             return dtype
-        found[key] = Type(shape, dtype)
+        found[key] = Type(_mxu(module, body, key, room.of(key)), shape, dtype)
     return found
+
+
+def _mxu(module: Facts, body: Body, key: Key, own: Sequence[Use]) -> Part:
+    """The MXU as the calls have it, where callers from other files may pass another one."""
+    written = [use.mxu for use in own if use.mxu is not None]
+    first = written[0] if written else None
+    alike = len(written) == len(own) and len({module.source(expr) for expr in written}) == 1
+    constant = isinstance(first, ast.Constant) or (first is not None and body.own(first))
+    if not alike or first is None or constant or not all(map(body.sees, written)):
+        return Part(str(key[0]))
+    return Part(module.source(first), first, (first,))
 
 
 def _shape(module: Facts, body: Body, pops: Sequence[Use]) -> Part | Reason:
@@ -74,6 +92,8 @@ def _dtype(module: Facts, body: Body, pops: Sequence[Use]) -> Part | Reason:
     value = values.pop() if len(values) == 1 else None
     parts = [_part(module, body, use, use.dtype) for use in pops]
     seen = [part for part in parts if part is not None]
+    if isinstance(value, str) and value in ACC_DTYPES:
+        return Part(f"jnp.{value}", public=True)  # pltpu.ACC takes no strings
     if isinstance(value, DType):
         exact = (part for part in seen if part.node is not None)
         return next(exact, Part(f"jnp.{value.name}", public=True))
