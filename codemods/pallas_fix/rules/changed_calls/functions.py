@@ -227,9 +227,16 @@ def _jit(given: Given) -> Answer:
     )
 
 
-def _named_jit(facts: Facts, node: ast.expr) -> Answer:
-    spelling = facts.names.spell("jax.jit", node)
-    return (Replace(facts.span(node), Code(spelling.text)), *spelling.imports)
+def _named(new: str, anywhere: bool) -> Callable[[Facts, ast.expr], Answer]:
+    """Writes another name for the function itself: anywhere, or where it is given a name only."""
+
+    def answer(facts: Facts, node: ast.expr) -> Answer:
+        if not (anywhere or isinstance(facts.names.parent[node], ast.Assign)):
+            return HANDED_ON
+        spelling = facts.names.spell(new, node)
+        return (Replace(facts.span(node), Code(spelling.text)), *spelling.imports)
+
+    return answer
 
 
 _FRAME = Reason(
@@ -265,7 +272,10 @@ FORMS = {
         partial=_pvary,
     ),
     "jax.core.axis_frame": Form(
-        "jax.lax.axis_size", changed("0.6.1", warns="0.4.38", fails="0.7.0"), _axis_size
+        "jax.lax.axis_size",
+        changed("0.6.1", warns="0.4.38", fails="0.7.0"),
+        _axis_size,
+        value=_named("lax.axis_size", anywhere=False),
     ),
     "jax.core.raise_to_shaped": _ITSELF,
     "jax.core.full_lower": _ITSELF,
@@ -283,7 +293,11 @@ FORMS = {
     "jax.experimental.x64_context.enable_x64": _TRUE,
     "jax.experimental.x64_context.disable_x64": _FALSE,
     "jax.experimental.pjit.pjit": Form(
-        "jax.jit", changed("0.4.30", warns="0.8.0"), _jit, partial=_jit, value=_named_jit
+        "jax.jit",
+        changed("0.4.30", warns="0.8.0"),
+        _jit,
+        partial=_jit,
+        value=_named("jax.jit", anywhere=True),
     ),
 }
 WORDS = frozenset(name.rpartition(".")[2] for name in FORMS)
