@@ -1,0 +1,1 @@
+"""What the rules about the arguments of launches are made of."""
