@@ -25,6 +25,12 @@ def test_it_gets_a_keyword(text: str, value: str, expected: str) -> None:
     assert edited(text, NameArgument(at(text, call), at(text, value), "m")) == expected
 
 
+def test_its_keyword_may_go() -> None:
+    text = "f(a=x,  # why\n  b=y)\n"
+    edit = NameArgument(at(text, text.strip()), at(text, "x"), "")
+    assert edited(text, edit) == "f(x,  # why\n  b=y)\n"
+
+
 def test_the_other_arguments_may_be_edited_with_it() -> None:
     text = "f(a, b, c)\n"
     call = at(text, "f(a, b, c)")

@@ -67,7 +67,10 @@ class RenameKeyword:
 
 @dataclass(frozen=True, slots=True)
 class NameArgument:
-    """Give the positional argument whose value lies at `value` of the call at `span` a keyword."""
+    """Give the argument whose value lies at `value` of the call at `span` another keyword.
+
+    With an empty `keyword` it is given by position, in the place where it stands.
+    """
 
     span: Span
     value: Span

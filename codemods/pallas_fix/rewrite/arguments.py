@@ -58,10 +58,11 @@ def renamed_keyword(call: cst.Call, keyword: str, new: str) -> cst.Call:
 
 
 def named_argument(call: cst.Call, index: int, keyword: str) -> cst.Call:
-    """The call with a keyword for one of its positional arguments."""
+    """The call with another keyword for one of its arguments, or with none."""
     args = list(call.args)
     args[index] = args[index].with_changes(
-        keyword=cst.Name(keyword), equal=cst.AssignEqual(NO_SPACE, NO_SPACE)
+        keyword=cst.Name(keyword) if keyword else None,
+        equal=cst.AssignEqual(NO_SPACE, NO_SPACE) if keyword else cst.MaybeSentinel.DEFAULT,
     )
     return call.with_changes(args=args)
 
