@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from pallas_fix.meanings import Meaning, meanings, names_something
 from pallas_fix.rules.base import Rule
 
 _FRAME = re.compile(r'^\s*File "([^"]+)", line \d+', re.MULTILINE)
@@ -84,23 +85,70 @@ def answer(text: str, rules: Mapping[str, type[Rule]]) -> tuple[bool, list[str]]
     for code, rule in rules.items():
         if word.upper() == code or word.lower() == rule.name:
             return True, page(rule).splitlines()
-    found = owners(text, rules)
-    if found:
-        first, *others = found
-        lines = list(meaning(first))
-        lines += [f"See also:          pallas-fix explain {other.code}" for other in others]
-        return True, lines
+    known = _known(text)
+    found = _decided(owners(text, rules), text, known)
+    if known is not None:
+        lines = list(explained(known, text, rules.get(known.code)))
+        found = [match for match in found if match.code != known.code]
+    elif found:
+        lines = list(meaning(found[0]))
+        found = found[1:]
+    else:
+        return False, _unknown(word, rules)
+    lines += [f"See also:          pallas-fix explain {other.code}" for other in found]
+    return True, lines
+
+
+def _known(text: str) -> Meaning | None:
+    """The most exact meaning of a message, which a terminal may have broken into lines."""
+    for message in (text, " ".join(text.split())):
+        for known in meanings(message):
+            return known
+    return None
+
+
+def _decided(found: list[Match], text: str, known: Meaning | None) -> list[Match]:
+    """Without the rule that owns every message about a name, where it does not know the name."""
+    if known is None and names_something(text):
+        return [match for match in found if match.code != "API001"]
+    return found
+
+
+def explained(known: Meaning, text: str, rule: type[Rule] | None) -> Iterator[str]:
+    """The lines that say what a message of the table means and what to do about it."""
+    words = known.found(text) or known.found(" ".join(text.split()))
+    if rule is not None:
+        summary = (inspect.getdoc(rule) or "").partition("\n\n")[0]
+        yield f"{rule.code} [{rule.name}] {' '.join(summary.split())}"
+    else:
+        yield "No rule repairs this."
+    yield ""
+    words = words.strip().partition("\n")[0]
+    yield f"The message: {textwrap.shorten(words, 160, placeholder=' ...')}"
+    yield from textwrap.wrap(f"What it means: {known.meaning}", 96)
+    if known.since:
+        yield f"Since jax {known.since}."
+    yield ""
+    if known.way_out:
+        yield from textwrap.wrap(f"What to do: {known.way_out}", 96, break_on_hyphens=False)
+    if rule is not None:
+        file = _user_file(text) or "PATH"
+        yield f"To repair it:      pallas-fix apply --select {rule.code} {file}"
+        yield f"The whole page:    pallas-fix explain {rule.code}"
+
+
+def _unknown(word: str, rules: Mapping[str, type[Rule]]) -> list[str]:
     if not word:
-        return False, ["there is nothing to explain: give a code, a message or a traceback"]
+        return ["there is nothing to explain: give a code, a message or a traceback"]
     if len(word.split()) == 1:
         names = {name: code for code, rule in rules.items() for name in (code, rule.name)}
         near = get_close_matches(word.upper(), names, 3, 0.5) or get_close_matches(word, names, 3)
         hint = f" (nearest: {', '.join(near)})" if near else ""
-        return False, [f"no rule is called {word!r}{hint}", "pallas-fix rules lists them"]
-    return False, [
+        return [f"no rule is called {word!r}{hint}", "pallas-fix rules lists them"]
+    return [
         "no rule owns this message",
-        "It may come from somewhere else: pallas-fix knows errors of Pallas accumulators and of "
-        "Pallas names that have changed.",
+        "It may come from somewhere else: pallas-fix knows errors of Pallas accumulators, and of "
+        "names and arguments of jax that have changed.",
         "pallas-fix rules lists what it knows",
     ]
 
