@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
@@ -57,13 +57,14 @@ def renamed_keyword(call: cst.Call, keyword: str, new: str) -> cst.Call:
     return call.with_changes(args=args)
 
 
-def named_argument(call: cst.Call, index: int, keyword: str) -> cst.Call:
-    """The call with another keyword for one of its arguments, or with none."""
+def named_arguments(call: cst.Call, keywords: Mapping[int, str]) -> cst.Call:
+    """The call with other keywords for some of its arguments, or with none (empty)."""
     args = list(call.args)
-    args[index] = args[index].with_changes(
-        keyword=cst.Name(keyword) if keyword else None,
-        equal=cst.AssignEqual(NO_SPACE, NO_SPACE) if keyword else cst.MaybeSentinel.DEFAULT,
-    )
+    for index, keyword in keywords.items():
+        args[index] = args[index].with_changes(
+            keyword=cst.Name(keyword) if keyword else None,
+            equal=cst.AssignEqual(NO_SPACE, NO_SPACE) if keyword else cst.MaybeSentinel.DEFAULT,
+        )
     return call.with_changes(args=args)
 
 

@@ -37,7 +37,7 @@ from pallas_fix.edits import (
 )
 from pallas_fix.rewrite.arguments import (
     Display,
-    named_argument,
+    named_arguments,
     renamed_keyword,
     with_keyword,
     without_arguments,
@@ -227,13 +227,15 @@ class Surgeon(cst.CSTTransformer):
 
     def _call(self, original: cst.Call, call: cst.Call, jobs: Sequence[Job]) -> cst.Call:
         removed: list[int] = []
+        keywords: dict[int, str] = {}
         for number, edit in jobs:
             with naming(number, edit):
                 if isinstance(edit, RemoveArgument):
                     removed.append(argument_at(self._tree, original, edit.value))
                 elif isinstance(edit, NameArgument):
                     index = argument_at(self._tree, original, edit.value)
-                    call = named_argument(call, index, edit.keyword)
+                    keywords[index] = edit.keyword
+        call = named_arguments(call, keywords)
         call = without_arguments(call, removed)
         for _, edit in jobs:
             if isinstance(edit, RenameKeyword):
