@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from pallas_fix.facts.names import Names
+from pallas_fix.facts.optional import optional
 
 _PROBES = frozenset({"hasattr", "getattr"})
 _VERSION = ("version", "Version")
@@ -19,11 +20,17 @@ def guarded(names: Names) -> Iterator[ast.AST]:
 
     Tests of `__version__`, `hasattr`, `getattr`, `inspect.signature`, flags made of these or
     imported from elsewhere; both arms of `try/except AttributeError` and `TypeError`; what
-    follows an `if` of that kind that leaves the block. A `try/except ImportError` around the
-    import of a module is no such test. A function with `pytest.raises` or `assertRaises` in it
-    counts as a whole: what it runs there is to fail.
+    follows an `if` of that kind that leaves the block; imports of names under `try/except
+    ImportError`, but not those of a module of Pallas (`facts.optional`). What is put onto a module
+    of jax counts (`pltpu.CompilerParams = pltpu.TPUCompilerParams`), with the function or class
+    that is put there, and a function with `pytest.raises` or `assertRaises` in it as a whole: what it
+    runs there is to fail.
     """
+    yield from (statement for statement, _ in optional(names.tree))
     for node in ast.walk(names.tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.Call):
+            yield from _put_onto_jax(node, names)
+            continue
         if isinstance(node, ast.If) and _is_probe(node.test, names):
             yield from (*node.body, *node.orelse)
             if isinstance(node.body[-1], _LEAVES):
@@ -34,6 +41,34 @@ def guarded(names: Names) -> Iterator[ast.AST]:
             yield from (*node.body, *node.orelse, *node.handlers)
         elif isinstance(node, ast.With) and any(_raises(i.context_expr) for i in node.items):
             yield next(names.enclosing(node), node)
+
+
+def _put_onto_jax(node: ast.Assign | ast.AnnAssign | ast.Call, names: Names) -> Iterator[ast.AST]:
+    value: ast.expr | None
+    if isinstance(node, ast.Call):
+        func = node.func
+        if not (isinstance(func, ast.Name) and func.id == "setattr" and len(node.args) == 3):
+            return
+        targets, value = [node.args[0]], node.args[2]
+    else:
+        assigned = node.targets if isinstance(node, ast.Assign) else [node.target]
+        targets = [target.value for target in assigned if isinstance(target, ast.Attribute)]
+        value = node.value
+    if not any((names.path(target) or "").partition(".")[0] == "jax" for target in targets):
+        return
+    yield node
+    if value is not None:
+        yield from _defined(value, names)
+
+
+def _defined(value: ast.expr, names: Names) -> Iterator[ast.AST]:
+    definition = names.definition(value)
+    if definition is not None:
+        yield definition
+    elif isinstance(value, ast.Name):
+        binding = names.binding(value, names.scope(value))
+        if binding is not None and isinstance(binding.node, ast.ClassDef):
+            yield binding.node
 
 
 def _raises(context: ast.expr) -> bool:

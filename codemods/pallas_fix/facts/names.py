@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pallas_fix.edits import AddImport
+from pallas_fix.facts.optional import optional
 from pallas_fix.facts.paths import canonical, short
 from pallas_fix.facts.scopes import FUNCTIONS, Binding, Function, Scope, read_scopes
 
@@ -77,6 +78,7 @@ class Names:
     def binding(self, name: ast.Name | str, scope: Scope) -> Binding | None:
         """The one binding of a name, or None where it has none or several.
 
+        An import that the file can do without (`facts.optional`) is none: others care for it.
         `None` assigned beside an import (the fallback of a `try/except ImportError` around a
         module) does not count: uses of the name only make sense with the module.
         """
@@ -89,10 +91,16 @@ class Names:
             imports = [b for b in bindings if b.kind == "import"]
             others = [b for b in bindings if b.kind != "import"]
             same = len({canonical(b.target) for b in imports}) == 1
-            if same and all(_is_none(b.value) for b in others):
-                return imports[0]
-            return None
-        return bindings[0]
+            if not same or not all(_is_none(b.value) for b in others):
+                return None
+            bindings = imports
+        return None if (bindings[0].node, text) in self._optional else bindings[0]
+
+    @cached_property
+    def _optional(self) -> frozenset[tuple[ast.AST, str]]:
+        return frozenset(
+            (statement, alias.asname or alias.name) for statement, alias in optional(self.tree)
+        )
 
     def qualified(self, expr: ast.AST, depth: int = 0) -> str | None:
         """The canonical name that an expression stands for, or None where that is not known."""
