@@ -107,7 +107,7 @@ class GpuDefaults(Rule):
             yield Finding(
                 self.code,
                 module.span(call),
-                "the default of `lowering_semantics=` is `Lane` before jax 0.11.0, then `Warpgroup`",
+                "`lowering_semantics=` is `Lane` by default before jax 0.11.0, then `Warpgroup`",
                 Fix((put, *spelled.imports), certain=False),
                 None,
                 module.names.qualname(call),
