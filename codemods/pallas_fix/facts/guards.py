@@ -23,8 +23,8 @@ def guarded(names: Names) -> Iterator[ast.AST]:
     follows an `if` of that kind that leaves the block; imports of names under `try/except
     ImportError`, but not those of a module of Pallas (`facts.optional`). What is put onto a module
     of jax counts (`pltpu.CompilerParams = pltpu.TPUCompilerParams`), with the function or class
-    that is put there, and a function with `pytest.raises` or `assertRaises` in it as a whole: what it
-    runs there is to fail.
+    that is put there, and a function with `pytest.raises` or `assertRaises` in it as a whole: what
+    it runs there is to fail.
     """
     yield from (statement for statement, _ in optional(names.tree))
     for node in ast.walk(names.tree):
