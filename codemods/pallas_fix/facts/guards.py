@@ -7,40 +7,109 @@ from collections.abc import Iterator
 
 from pallas_fix.facts.names import Names
 from pallas_fix.facts.optional import optional
+from pallas_fix.facts.probes import Probes
 
-_PROBES = frozenset({"hasattr", "getattr"})
-_VERSION = ("version", "Version")
-_SIGNATURES = frozenset({"inspect.signature", "inspect.getfullargspec"})
+_ERRORS = frozenset({"AttributeError", "TypeError"})
+_SUPPRESSED = _ERRORS | {"ImportError", "ModuleNotFoundError"}
+_ANY = frozenset({"Exception", "BaseException"})
 _RAISES = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
-_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_SKIPS = frozenset({"skipif", "skipIf", "skipUnless"})
+_OUT = (ast.Return, ast.Raise)
+_LEAVES = (*_OUT, ast.Continue, ast.Break)
 
 
 def guarded(names: Names) -> Iterator[ast.AST]:
     """The nodes that run only under a test of a version, a name or a keyword.
 
     Tests of `__version__`, `hasattr`, `getattr`, `inspect.signature`, flags made of these or
-    imported from elsewhere; both arms of `try/except AttributeError` and `TypeError`; what
-    follows an `if` of that kind that leaves the block; imports of names under `try/except
-    ImportError`, but not those of a module of Pallas (`facts.optional`). What is put onto a module
-    of jax counts (`pltpu.CompilerParams = pltpu.TPUCompilerParams`), with the function or class
-    that is put there, and a function with `pytest.raises` or `assertRaises` in it as a whole: what
-    it runs there is to fail.
+    imported from elsewhere (`facts.probes`), whether by `if`, `while`, `match`, `and`, an index or
+    a decorator that skips; both arms of `try/except AttributeError` and `TypeError`, and what
+    `contextlib.suppress` covers; what follows an `if` of that kind that leaves the block; imports
+    of names under `try/except ImportError`, but not those of a module of Pallas
+    (`facts.optional`). What is put onto a module of jax counts (`pltpu.CompilerParams = Params`),
+    with the function or class that is put there, and a function with `pytest.raises` or
+    `assertRaises` in it as a whole: what it runs there is to fail.
     """
+    probes = Probes(names)
     yield from (statement for statement, _ in optional(names.tree))
     for node in ast.walk(names.tree):
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.Call):
-            yield from _put_onto_jax(node, names)
-            continue
-        if isinstance(node, ast.If) and _is_probe(node.test, names):
-            yield from (*node.body, *node.orelse)
-            if isinstance(node.body[-1], _LEAVES):
-                yield from _following(node, names)
-        elif isinstance(node, ast.IfExp) and _is_probe(node.test, names):
-            yield node
-        elif isinstance(node, ast.Try) and any(_catches(h) for h in node.handlers):
-            yield from (*node.body, *node.orelse, *node.handlers)
-        elif isinstance(node, ast.With) and any(_raises(i.context_expr) for i in node.items):
-            yield next(names.enclosing(node), node)
+        match node:
+            case ast.If(test=test) | ast.While(test=test) if probes.asks(test):
+                yield from (*node.body, *node.orelse)
+                if isinstance(node, ast.If) and isinstance(node.body[-1], _LEAVES):
+                    yield from _following(node, names)
+            case ast.IfExp(test=test) if probes.asks(test):
+                yield node
+            case ast.BoolOp(values=values) if any(map(probes.asks, values[:-1])):
+                yield node
+            case ast.Subscript(value=ast.Dict() | ast.Tuple() | ast.List(), slice=index):
+                if probes.asks(index):
+                    yield node
+            case ast.Match(subject=subject) if probes.asks(subject):
+                yield node
+            case ast.Try():
+                yield from _tried(node)
+            case ast.With(items=items):
+                if any(_is_call_of(i.context_expr, _RAISES) for i in items):
+                    yield next(names.enclosing(node), node)
+                elif any(_suppresses(i.context_expr) for i in items):
+                    yield node
+            case ast.Assign() | ast.AnnAssign() | ast.Call():
+                yield from _put_onto_jax(node, names)
+            case ast.FunctionDef(decorator_list=marks) | ast.ClassDef(decorator_list=marks):
+                if any(_is_call_of(mark, _SKIPS) and probes.asks(mark) for mark in marks):
+                    yield node
+
+
+def _following(node: ast.If, names: Names) -> Iterator[ast.stmt]:
+    """What runs after an `if` only where its test was false; after `return`, also further out."""
+    statement: ast.AST = node
+    while isinstance(statement, ast.stmt):
+        block = names.block(statement)
+        yield from block[block.index(statement) + 1 :] if statement in block else ()
+        statement = names.parent[statement]
+        out = isinstance(node.body[-1], _OUT)
+        if not out or isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return
+
+
+def _tried(node: ast.Try) -> Iterator[ast.AST]:
+    caught = {name for handler in node.handlers for name in _caught(handler)}
+    if caught & _ERRORS:
+        yield from (*node.body, *node.orelse, *node.handlers)
+    elif caught & _ANY:
+        # Too wide to be about jax, unless both give the same name a value.
+        here = set(_assigned(node.body))
+        there = {name for handler in node.handlers for name in _assigned(handler.body)}
+        if here & there:
+            yield from (*node.body, *node.handlers)
+
+
+def _caught(handler: ast.ExceptHandler) -> Iterator[str]:
+    if handler.type is None:
+        yield "BaseException"
+        return
+    yield from (n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name))
+
+
+def _assigned(body: list[ast.stmt]) -> Iterator[str]:
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            yield from (t.id for t in statement.targets if isinstance(t, ast.Name))
+        elif isinstance(statement, ast.FunctionDef):
+            yield statement.name
+
+
+def _suppresses(context: ast.expr) -> bool:
+    return _is_call_of(context, {"suppress"}) and any(
+        isinstance(node, ast.Name) and node.id in _SUPPRESSED for node in ast.walk(context)
+    )
+
+
+def _is_call_of(expr: ast.expr, words: frozenset[str] | set[str]) -> bool:
+    func = expr.func if isinstance(expr, ast.Call) else None
+    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", None)
+    return name in words
 
 
 def _put_onto_jax(node: ast.Assign | ast.AnnAssign | ast.Call, names: Names) -> Iterator[ast.AST]:
@@ -69,56 +138,3 @@ def _defined(value: ast.expr, names: Names) -> Iterator[ast.AST]:
         binding = names.binding(value, names.scope(value))
         if binding is not None and isinstance(binding.node, ast.ClassDef):
             yield binding.node
-
-
-def _raises(context: ast.expr) -> bool:
-    func = context.func if isinstance(context, ast.Call) else None
-    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", None)
-    return name in _RAISES
-
-
-def _following(node: ast.If, names: Names) -> Iterator[ast.stmt]:
-    block = names.block(node)
-    yield from block[block.index(node) + 1 :]
-
-
-def _catches(handler: ast.ExceptHandler) -> bool:
-    named = ast.walk(handler.type) if handler.type is not None else ()
-    return any(isinstance(n, ast.Name) and n.id in ("AttributeError", "TypeError") for n in named)
-
-
-def _is_probe(test: ast.expr, names: Names, depth: int = 0) -> bool:
-    for node in ast.walk(test):
-        if isinstance(node, ast.Call):
-            func = node.func
-            if isinstance(func, ast.Name) and func.id in _PROBES:
-                return True
-            if names.qualified(func) in _SIGNATURES:
-                return True
-            definition = names.definition(func)
-            if depth < 3 and isinstance(definition, ast.FunctionDef):
-                returns = (n.value for n in ast.walk(definition) if isinstance(n, ast.Return))
-                if any(_is_probe(r, names, depth + 1) for r in returns if r is not None):
-                    return True
-        elif isinstance(node, ast.Attribute):
-            if node.attr.strip("_").startswith(_VERSION):
-                return True
-        elif isinstance(node, ast.Name) and _is_flag(node, names, depth):
-            return True
-    return False
-
-
-def _is_flag(node: ast.Name, names: Names, depth: int) -> bool:
-    if node.id.strip("_").startswith(_VERSION):
-        return True
-    binding = names.binding(node, names.scope(node))
-    if binding is None or depth > 3:
-        found = names.lookup(node.id, names.scope(node))
-        bindings = found[1] if found else []
-        # A flag set under a test, in both arms: the test is what counts.
-        constants = [b for b in bindings if isinstance(b.value, ast.Constant)]
-        return bool(bindings) and len(constants) == len(bindings) and node.id.isupper()
-    if binding.kind == "import":
-        return node.id.isupper() and not binding.target.startswith("jax.")
-    value = binding.value
-    return binding.kind == "assign" and value is not None and _is_probe(value, names, depth + 1)
