@@ -1,0 +1,10 @@
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+from casehelp import check, S
+
+def kernel(x_ref, o_ref):
+    o_ref[:, pl.ds(0, 128)] = x_ref[...]
+f = lambda x: pl.pallas_call(kernel, out_shape=S((8, 256)))(x)
+check(f, S((8, 128)))
