@@ -15,15 +15,6 @@ from pallas_fix.rules import all_rules
 
 TESTS = Path(__file__).parent
 RULES = all_rules()
-PENDING = {"API022", "API034", "API035", "API036"}
-"""Rules that messages name and that do not exist yet."""
-UNFOUND = {
-    "pl_ds_size_none",
-    "pl_memoryref_ctor",
-    "tpu_BufferedRef_input_dtype_kw",
-    "tpu_emit_pipeline_use_lookahead",
-}
-"""Cases that their rule does not find yet."""
 ELSEWHERE = {"tpu_DeviceIdType"}
 """Cases in which another rule repairs this use of the name."""
 
@@ -91,9 +82,7 @@ def test_a_message_is_explained(message: Message) -> None:
 
 def test_the_rules_that_messages_name_exist() -> None:
     named = {entry.code for entry in table() if entry.code} | {m.code for m in EVERY if m.code}
-    assert named <= set(RULES) | PENDING
-    if set(RULES) >= PENDING:
-        assert not PENDING, "all of them exist now: empty the set"
+    assert named <= set(RULES)
 
 
 @pytest.mark.parametrize("message", EVERY, ids=lambda message: f"{message.case}: {message.text}")
@@ -103,7 +92,7 @@ def test_the_rule_finds_what_gives_the_message(message: Message) -> None:
         return
     outcome = entry.fix(entry.before)
     codes = {finding.code for finding in (*outcome.applied, *outcome.remaining)}
-    assert message.code in codes or message.case in UNFOUND | ELSEWHERE
+    assert message.code in codes or message.case in ELSEWHERE
 
 
 @pytest.mark.parametrize("known", table(), ids=lambda known: f"{known.text} {known.where}")
