@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -10,7 +11,12 @@ from pallas_fix.facts.names import Names
 
 _PROBES = frozenset({"hasattr", "getattr"})
 _LISTINGS = frozenset({"dir", "vars"})
-_VERSION = ("version", "Version")
+# What people call a flag or a function that somebody else keeps for them.
+_CALLED = re.compile(
+    r"(?<![a-z])version|Version|VERSION|(?<![a-z])legacy|LEGACY"
+    r"|(?i:jax_?(?:is_?)?(?:new|old|ge|gt|le|lt)(?![a-z]))"
+    r"|(?i:(?:^|_)(?:new|old)(?:er)?_?(?:jax|pallas|api))"
+)
 _SIGNATURES = frozenset({"inspect.signature", "inspect.getfullargspec"})
 
 
@@ -27,7 +33,7 @@ class Probes:
                 if self._is_call(node, depth):
                     return True
             elif isinstance(node, ast.Attribute):
-                if node.attr.strip("_").startswith(_VERSION) or node.attr == "__dict__":
+                if _CALLED.search(node.attr) or node.attr == "__dict__":
                     return True
                 if depth == 0 and node.attr in self._attributes:
                     return True
@@ -48,7 +54,7 @@ class Probes:
         return any(self.asks(r, depth + 1) for r in returns if r is not None)
 
     def _is_flag(self, node: ast.Name, depth: int) -> bool:
-        if node.id.strip("_").startswith(_VERSION):
+        if _CALLED.search(node.id):
             return True
         names = self._names
         binding = names.binding(node, names.scope(node))
