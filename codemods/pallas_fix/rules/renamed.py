@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pallas_fix.edits import Code, Edit, Fix, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.rules.base import Finding, Reason, Rule
+from pallas_fix.rules.renames.choices import chosen
 from pallas_fix.rules.renames.imports import Imported, edits, movable, unused, without
 from pallas_fix.rules.renames.modules import Moved, moved
 from pallas_fix.rules.renames.quoted import paths
@@ -97,6 +98,8 @@ class Renamed(Rule):
             return self._finding(module, node, row, reason=_no_successor(row))
         if "#" in module.source(node):
             return self._finding(module, node, row, reason=_COMMENT)
+        if chosen(module, node, row):
+            return self._finding(module, node, row, reason=_CHOSEN)
         spelling = spelled(module, row, node)
         edits: tuple[Edit, ...] = (
             Replace(module.span(node), Code(spelling.text)),
@@ -220,6 +223,11 @@ def _functions(module: Facts, node: ast.AST) -> tuple[str, ...]:
     return (module.names.scopes[function].qualname,)
 
 
+_CHOSEN = Reason(
+    "chosen-beside-new-name",
+    "the other arm of the choice has the new name: it looks like care for several versions of jax",
+    "if it is not, write the new name here too",
+)
 _COMMENT = Reason(
     "comment-inside",
     "a comment stands inside the name",
