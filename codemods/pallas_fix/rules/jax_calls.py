@@ -23,6 +23,7 @@ class ChangedCall(Rule):
     | `jax.core.raise_to_shaped(aval)` | `aval` | 0.4.36 | 0.6.0 |
     | `jax.core.full_lower(x)` | `x` | 0.4.36 | 0.6.0 |
     | `jax.core.is_constant_dim(d)` | `isinstance(d, int)` | | 0.11.0 |
+    | `jax.interpreters.batching.not_mapped` | `None` | | 0.10.2 |
     | `jax.random.shuffle(key, x)` | `jax.random.permutation(key, x, independent=True)` | | 0.4.31 |
     | `jax.experimental.enable_x64()` | `jax.enable_x64(True)` | 0.8.0 | 0.9.0 |
     | `pjit(f, in_specs, out_specs)` | `jax.jit(f, in_shardings=..., out_shardings=...)` | | |
@@ -69,6 +70,7 @@ class ChangedCall(Rule):
         r"jax\.core\.(?:axis_frame|raise_to_shaped|full_lower|is_constant_dim) (?:is|was) ",
         r"module 'jax\.core' has no attribute "
         r"'(?:axis_frame|raise_to_shaped|full_lower|is_constant_dim)'",
+        r"module 'jax\.interpreters\.batching' has no attribute 'not_mapped'",
         r"module 'jax\.random' has no attribute 'shuffle'",
         r"jax\.experimental\.(?:x64_context\.)?(?:en|dis)able_x64 (?:is|was) ",
         r"module 'jax\.experimental' has no attribute '(?:en|dis)able_x64'",

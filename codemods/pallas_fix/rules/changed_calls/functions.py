@@ -127,6 +127,14 @@ def _shuffle(given: Given) -> Answer:
     return (*given.renamed("jax.random.permutation"), independent)
 
 
+def _never(given: Given) -> Answer:
+    return OTHER_ARGUMENTS
+
+
+def _none(facts: Facts, node: ast.expr) -> Answer:
+    return (Replace(facts.span(node), Code("None")),)
+
+
 def _argument_itself(given: Given) -> Answer:
     value = given.only("aval")
     if value is None:
@@ -284,6 +292,9 @@ FORMS = {
         changed("0.4.30", warns="0.10.0", fails="0.11.0"),
         _is_int,
         certain=False,
+    ),
+    "jax.interpreters.batching.not_mapped": Form(
+        "None", changed("0.4.30", fails="0.10.2"), _never, value=_none
     ),
     "jax.random.shuffle": Form(
         "jax.random.permutation(..., independent=True)", changed("0.4.30", fails="0.4.31"), _shuffle
