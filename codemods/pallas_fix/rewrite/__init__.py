@@ -11,7 +11,8 @@ from pallas_fix.edits import AddImport, Code, Fix, SetComment, Span
 from pallas_fix.rewrite.comments import Comments
 from pallas_fix.rewrite.conflicts import Touched, choose
 from pallas_fix.rewrite.locate import Tree
-from pallas_fix.rewrite.surgeon import Surgeon, naming
+from pallas_fix.rewrite.rebuilt import naming
+from pallas_fix.rewrite.surgeon import Surgeon
 from pallas_fix.rewrite.text import RewriteError, parse
 
 __all__ = ["RewriteError", "Rewritten", "apply_fixes"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import cast
 
@@ -37,18 +36,12 @@ from pallas_fix.edits import (
 )
 from pallas_fix.rewrite.arguments import (
     Display,
-    named_arguments,
-    renamed_keyword,
-    with_keyword,
-    without_arguments,
-    without_elements,
 )
 from pallas_fix.rewrite.blocks import Planner, first_line
 from pallas_fix.rewrite.code import Template, requoted
-from pallas_fix.rewrite.imported import Import, as_import, with_imported, with_module
+from pallas_fix.rewrite.imported import Import, as_import
 from pallas_fix.rewrite.imports import missing
 from pallas_fix.rewrite.locate import Block, Function, IndexList, NotFound, Tree
-from pallas_fix.rewrite.parameters import with_parameters
 from pallas_fix.rewrite.parens import (
     breaks_lines,
     code_of,
@@ -59,28 +52,20 @@ from pallas_fix.rewrite.parens import (
     parenthesized,
     without_parens,
 )
+from pallas_fix.rewrite.rebuilt import (
+    Job,
+    changed_call,
+    changed_display,
+    changed_function,
+    changed_import,
+    naming,
+)
 from pallas_fix.rewrite.targets import (
-    argument_at,
-    decorator_at,
     display_at,
-    element_at,
     one_simple,
     scope_at,
     simple_at,
 )
-from pallas_fix.rewrite.text import RewriteError
-
-Job = tuple[int, Edit]
-
-
-@contextmanager
-def naming(number: int, edit: Edit) -> Iterator[None]:
-    """Say in an error of which fix and edit it speaks."""
-    try:
-        yield
-    except NotFound as error:
-        span = "" if isinstance(edit, AddImport) else f" at {_shown(edit.span)}"
-        raise RewriteError(f"{type(edit).__name__}{span}: {error}", number) from None
 
 
 class Surgeon(cst.CSTTransformer):
@@ -171,13 +156,13 @@ class Surgeon(cst.CSTTransformer):
         if isinstance(original, cst.FormattedString):
             node = requoted(cast(cst.FormattedString, node))
         elif isinstance(original, cst.Call):
-            node = self._call(original, cast(cst.Call, node), jobs)
+            node = changed_call(self._tree, original, cast(cst.Call, node), jobs, self._value)
         elif isinstance(original, Function):
-            node = self._function(original, cast(Function, node), jobs)
+            node = changed_function(self._tree, original, cast(Function, node), jobs)
         elif isinstance(original, Display):
-            node = self._display(original, cast(Display, node), jobs)
+            node = changed_display(self._tree, original, cast(Display, node), jobs)
         elif isinstance(original, Import):
-            node = _import(cast(Import, node), jobs)
+            node = changed_import(cast(Import, node), jobs)
         for number, edit in jobs:
             if isinstance(edit, ReplaceStatement):
                 with naming(number, edit):
@@ -225,57 +210,6 @@ class Surgeon(cst.CSTTransformer):
             return parenthesized(fitted)
         return fitted
 
-    def _call(self, original: cst.Call, call: cst.Call, jobs: Sequence[Job]) -> cst.Call:
-        removed: list[int] = []
-        keywords: dict[int, str] = {}
-        for number, edit in jobs:
-            with naming(number, edit):
-                if isinstance(edit, RemoveArgument):
-                    removed.append(argument_at(self._tree, original, edit.value))
-                elif isinstance(edit, NameArgument):
-                    index = argument_at(self._tree, original, edit.value)
-                    keywords[index] = edit.keyword
-        call = named_arguments(call, keywords)
-        call = without_arguments(call, removed)
-        for _, edit in jobs:
-            if isinstance(edit, RenameKeyword):
-                call = renamed_keyword(call, edit.keyword, edit.new)
-        for number, edit in jobs:
-            if isinstance(edit, SetKeyword):
-                with naming(number, edit):
-                    value = self._template(number, edit).expression(edit.code)
-                    call = with_keyword(call, edit.keyword, value)
-        return call
-
-    def _display(
-        self, original: Display, display: Display, jobs: Sequence[Job]
-    ) -> cst.BaseExpression:
-        removed: list[int] = []
-        for number, edit in jobs:
-            if isinstance(edit, RemoveElement):
-                with naming(number, edit):
-                    removed.append(element_at(self._tree, original, edit.element))
-        return without_elements(display, removed) if removed else display
-
-    def _function(self, original: Function, function: Function, jobs: Sequence[Job]) -> Function:
-        edits = [edit for _, edit in jobs]
-        removed = [edit.name for edit in edits if isinstance(edit, RemoveParameter)]
-        added = [edit for edit in edits if isinstance(edit, AddParameter)]
-        renamed = {edit.name: edit.new for edit in edits if isinstance(edit, RenameParameter)}
-        if removed or added or renamed:
-            first = [edit.name for edit in added if edit.first]
-            last = [edit.name for edit in added if not edit.first]
-            function = with_parameters(function, removed, last, first, renamed)
-        dropped = {
-            decorator_at(self._tree, original, edit.decorator)
-            for _, edit in jobs
-            if isinstance(edit, RemoveDecorator)
-        }
-        if dropped and isinstance(function, cst.FunctionDef):
-            kept = [d for i, d in enumerate(function.decorators) if i not in dropped]
-            return function.with_changes(decorators=kept)
-        return function
-
     def _block(self, original: Block, block: Block, jobs: Sequence[Job]) -> Block:
         planner = Planner(self._tree, original)
         wanted: list[AddImport] = []
@@ -288,6 +222,9 @@ class Surgeon(cst.CSTTransformer):
                     planner.add(edit, self._template(number, edit).statements)
         planner.add_imports(wanted, first_line(self._fixes))
         return planner.made(block)
+
+    def _value(self, number: int, edit: SetKeyword) -> cst.BaseExpression:
+        return self._template(number, edit).expression(edit.code)
 
     def _template(self, number: int, edit: Edit) -> Template:
         return Template(self._tree.module.default_indent, partial(self._part, number, edit))
@@ -329,19 +266,5 @@ class Surgeon(cst.CSTTransformer):
         return False
 
 
-def _import(node: Import, jobs: Sequence[Job]) -> Import:
-    for number, edit in jobs:
-        with naming(number, edit):
-            if isinstance(edit, SetImported):
-                node = with_imported(node, edit)
-            elif isinstance(edit, SetModule):
-                node = with_module(node, edit)
-    return node
-
-
 def _in_word(character: str) -> bool:
     return character.isalnum() or character in ("_", '"', "'")
-
-
-def _shown(span: Span) -> str:
-    return f"{span.line}:{span.column}-{span.end_line}:{span.end_column}"
