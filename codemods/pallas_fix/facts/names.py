@@ -29,8 +29,8 @@ _PUBLIC = {
     "jax": (None, "jax", None),
     "typing": (None, "typing", None),
 }
-_OF_JAX = {"lax": "lax", "jnp": "numpy"}
-"""Modules that `import jax` makes known as its attributes."""
+_OF_JAX = {"lax": "lax"}
+"""Modules that are written as attributes of `jax` where the file has that alone."""
 
 
 @dataclass(frozen=True, slots=True)
