@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import keyword
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -102,39 +102,30 @@ class Names:
             (statement, alias.asname or alias.name) for statement, alias in optional(self.tree)
         )
 
-    def qualified(self, expr: ast.AST, depth: int = 0) -> str | None:
+    def qualified(self, expr: ast.AST) -> str | None:
         """The canonical name that an expression stands for, or None where that is not known."""
-        if isinstance(expr, ast.Attribute):
-            base = self.qualified(expr.value, depth)
-            return None if base is None else canonical(f"{base}.{expr.attr}")
-        if not isinstance(expr, ast.Name) or depth > 8:
-            return None
-        binding = self.binding(expr, self.scope(expr))
-        if binding is None:
-            return None
-        if binding.kind == "import":
-            return canonical(binding.target)
-        if binding.kind == "assign" and isinstance(binding.value, ast.Name | ast.Attribute):
-            return self.qualified(binding.value, depth + 1)
-        return None
+        return self._resolved(expr, canonical)
 
-    def path(self, expr: ast.AST, depth: int = 0) -> str | None:
+    def path(self, expr: ast.AST) -> str | None:
         """The dotted path by which the file's imports reach what an expression stands for.
 
         Unlike `qualified` it is as it was imported: `jax.experimental.pallas.gpu.load`.
         """
+        return self._resolved(expr, str)
+
+    def _resolved(self, expr: ast.AST, shown: Callable[[str], str], depth: int = 0) -> str | None:
         if isinstance(expr, ast.Attribute):
-            base = self.path(expr.value, depth)
-            return None if base is None else f"{base}.{expr.attr}"
+            base = self._resolved(expr.value, shown, depth)
+            return None if base is None else shown(f"{base}.{expr.attr}")
         if not isinstance(expr, ast.Name) or depth > 8:
             return None
         binding = self.binding(expr, self.scope(expr))
         if binding is None:
             return None
         if binding.kind == "import":
-            return binding.target
+            return shown(binding.target)
         if binding.kind == "assign" and isinstance(binding.value, ast.Name | ast.Attribute):
-            return self.path(binding.value, depth + 1)
+            return self._resolved(binding.value, shown, depth + 1)
         return None
 
     def public(self, expr: ast.AST) -> str | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from pallas_fix.edits import Fix, Span
+from pallas_fix.edits import Edit, Fix, Span
 from pallas_fix.versions import NEWEST, Change, VersionRange, since
 
 if TYPE_CHECKING:
+    import ast
+
     from packaging.version import Version
 
     from pallas_fix.facts import Facts
@@ -71,6 +73,31 @@ class Rule(ABC):
     @abstractmethod
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield the findings of one module."""
+
+    def reported(
+        self,
+        module: Facts,
+        node: ast.AST,
+        message: str,
+        change: Change,
+        made: Sequence[Edit] | Reason | None,
+        *,
+        certain: bool = True,
+    ) -> Finding:
+        """A finding at `node` about a form that jax changed.
+
+        `made` are the edits of its fix, or the reason why there are none.
+        """
+        reason = made if isinstance(made, Reason) else None
+        return Finding(
+            self.code,
+            module.span(node),
+            message,
+            None if made is None or isinstance(made, Reason) else Fix(tuple(made), certain),
+            reason,
+            module.names.qualname(node),
+            change=change,
+        )
 
     def findings(self, module: Facts) -> Iterator[Finding]:
         """What `find` yields, as far as it concerns the jax that the code must run on.

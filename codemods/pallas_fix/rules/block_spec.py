@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from pallas_fix.edits import Code, Edit, Fix, NameArgument, RemoveArgument, Replace, Span
+from pallas_fix.edits import Code, Edit, NameArgument, RemoveArgument, Replace, Span
 from pallas_fix.facts import Facts
 from pallas_fix.rules.base import Finding, Reason, Rule
-from pallas_fix.versions import Change, changed
+from pallas_fix.versions import changed
 
 _SPECS = frozenset({"pl.BlockSpec", "plgpu.BlockSpec", "plgpu.GPUBlockSpec"})
 _ORDER = changed("0.4.31", warns="0.4.31", fails="0.4.35")
@@ -79,7 +79,7 @@ class BlockSpec(Rule):
                 # The mode waits until the shape is in its place.
                 edits, certain = order
                 message = f"the index map before the block shape is {_ORDER}: it is second now"
-                yield self._finding(module, call, message, _ORDER, edits, certain=certain)
+                yield self.reported(module, call, message, _ORDER, edits, certain=certain)
             elif mode is not None:
                 yield self._mode(module, call, mode)
 
@@ -90,36 +90,16 @@ class BlockSpec(Rule):
         drop = RemoveArgument(module.span(call), module.span(mode))
         if name in ("pl.Blocked", "pl.blocked"):
             message = f"`indexing_mode=` is {_BLOCKED}: blocks are the default"
-            return self._finding(module, call, message, _BLOCKED, [drop])
+            return self.reported(module, call, message, _BLOCKED, [drop])
         message = f"`indexing_mode=` is {_ELEMENT}: now `pl.Element` in the block shape"
         padding = _padding(origin)
         shape = _shape(call)
         if name not in ("pl.Unblocked", "pl.unblocked") or shape is None or padding is _HIDDEN:
-            return self._finding(module, call, message, _ELEMENT, None, _MODE)
+            return self.reported(module, call, message, _ELEMENT, _MODE)
         edits = _elements(module, call, shape, padding)
         if edits is None:
-            return self._finding(module, call, message, _ELEMENT, None, _MODE)
-        return self._finding(module, call, message, _ELEMENT, [*edits, drop])
-
-    def _finding(
-        self,
-        module: Facts,
-        call: ast.Call,
-        message: str,
-        change: Change,
-        edits: Sequence[Edit] | None,
-        reason: Reason | None = None,
-        certain: bool = True,
-    ) -> Finding:
-        return Finding(
-            self.code,
-            module.span(call),
-            message,
-            Fix(tuple(edits), certain) if edits else None,
-            None if edits else reason,
-            module.names.qualname(call),
-            change=change,
-        )
+            return self.reported(module, call, message, _ELEMENT, _MODE)
+        return self.reported(module, call, message, _ELEMENT, [*edits, drop])
 
 
 _MODE = Reason(

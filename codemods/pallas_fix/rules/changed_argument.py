@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pallas_fix.edits import Fix
 from pallas_fix.facts import Facts
 from pallas_fix.rules.arguments.edits import Place, repaired
 from pallas_fix.rules.arguments.table import arguments, triggers
-from pallas_fix.rules.base import Finding, Reason, Rule
+from pallas_fix.rules.base import Finding, Rule
 
 
 class ChangedArgument(Rule):
@@ -71,15 +70,8 @@ class ChangedArgument(Rule):
                     made = repaired(module, where, row)
                     if made is None:
                         continue
-                    reason = made if isinstance(made, Reason) else None
-                    yield Finding(
-                        self.code,
-                        module.span(where.call),
-                        row.what.format(f"is {row.change}"),
-                        None if isinstance(made, Reason) else Fix(tuple(made), certain=True),
-                        reason,
-                        module.names.qualname(where.call),
-                        change=row.change,
+                    yield self.reported(
+                        module, where.call, row.what.format(f"is {row.change}"), row.change, made
                     )
 
 

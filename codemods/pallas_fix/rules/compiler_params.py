@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from packaging.version import Version
 
-from pallas_fix.edits import Code, Edit, Fix, RemoveArgument, RenameKeyword, Replace, SetKeyword
+from pallas_fix.edits import Code, Edit, RemoveArgument, RenameKeyword, Replace, SetKeyword
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
 from pallas_fix.rules.access.given import is_none
@@ -116,21 +116,21 @@ class CompilerParams(Rule):
         message = f"`{word}=` as a dict is {_DICT}: now an object of the backend"
         change = self._change
         if isinstance(value, ast.Name) and not only_use(module, value, "compiler_params"):
-            yield self._finding(module, call, message, change, None, _SHARED)
+            yield self.reported(module, call, message, change, _SHARED)
             return
         old = word == "mosaic_params"
         choice = _chosen(module, call, Entries(value, ((word, value),)) if old else found)
         if isinstance(choice, Reason):
-            yield self._finding(module, call, message, change, None, choice)
+            yield self.reported(module, call, message, change, choice)
             return
         key, inner = choice
         made = self._made(module, call, found.node, _MODULES[key], inner)
         if isinstance(made, Reason):
-            yield self._finding(module, call, message, change, None, made)
+            yield self.reported(module, call, message, change, made)
             return
         if old:
             made.append(RenameKeyword(module.span(call), word, "compiler_params"))
-        yield self._finding(module, call, message, change, made)
+        yield self.reported(module, call, message, change, made)
 
     @property
     def _change(self) -> Change:
@@ -178,19 +178,19 @@ class CompilerParams(Rule):
         word = module.constants.fold(value)
         message = f"`backend=` of `pallas_call` is {_DROPPED}: the parameters say it"
         if word in ("mosaic_tpu", None) or (word == "triton" and params):
-            return self._finding(module, call, message, _DROPPED, [drop])
+            return self.reported(module, call, message, _DROPPED, [drop])
         if word != "triton":
-            return self._finding(module, call, message, _BACKEND, None, _WORD)
+            return self.reported(module, call, message, _BACKEND, _WORD)
         spelled = module.names.spell("triton.CompilerParams", call)
         code = Code(f"{spelled.text}()")
         put = SetKeyword(module.span(call), "compiler_params", code)
         edits: list[Edit] = [put, *spelled.imports, drop]
-        return self._finding(module, call, message, _BACKEND, edits)
+        return self.reported(module, call, message, _BACKEND, edits)
 
     def _loose(self, module: Facts, call: ast.Call, words: Sequence[str], params: bool) -> Finding:
         message = f"{' and '.join(f'`{word}=`' for word in words)} of `pallas_call` is {_KEYWORDS}"
         if params:
-            return self._finding(module, call, message, _KEYWORDS, None, _BOTH)
+            return self.reported(module, call, message, _KEYWORDS, _BOTH)
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         spelled = module.names.spell("triton.CompilerParams", call)
         parts = {word: module.span(given[word]) for word in words}
@@ -198,26 +198,7 @@ class CompilerParams(Rule):
         span = module.span(call)
         edits: list[Edit] = [SetKeyword(span, "compiler_params", code), *spelled.imports]
         edits += (RemoveArgument(span, module.span(given[word])) for word in words)
-        return self._finding(module, call, message, _KEYWORDS, edits)
-
-    def _finding(
-        self,
-        module: Facts,
-        call: ast.Call,
-        message: str,
-        change: Change,
-        edits: Sequence[Edit] | None,
-        reason: Reason | None = None,
-    ) -> Finding:
-        return Finding(
-            self.code,
-            module.span(call),
-            message,
-            Fix(tuple(edits), certain=True) if edits else None,
-            None if edits else reason,
-            module.names.qualname(call),
-            change=change,
-        )
+        return self.reported(module, call, message, _KEYWORDS, edits)
 
 
 _SHARED = Reason(

@@ -61,14 +61,12 @@ class CoreMap(Rule):
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each use."""
         for node, _, call in uses(module, {"pl.core_map"}):
-            yield Finding(
-                self.code,
-                module.span(call or node),
+            yield self.reported(
+                module,
+                call or node,
                 f"`pl.core_map` is {_CHANGE}: now `pl.kernel`",
-                None,
+                _CHANGE,
                 _BY_HAND,
-                module.names.qualname(node),
-                change=_CHANGE,
             )
 
 

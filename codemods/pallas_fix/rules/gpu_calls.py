@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pallas_fix.edits import (
     Code,
     Edit,
-    Fix,
     RemoveArgument,
     RemoveElement,
     RenameKeyword,
@@ -18,7 +17,7 @@ from pallas_fix.edits import (
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
 from pallas_fix.rules.base import Finding, Reason, Rule
-from pallas_fix.versions import Change, changed
+from pallas_fix.versions import changed
 
 _MESHES = frozenset({"plgpu.kernel", "plgpu.GPUMesh", "plgpu.Mesh"})
 _AXES = changed("0.6.0", fails="0.6.0")
@@ -82,36 +81,18 @@ class GpuCalls(Rule):
             if name in _MESHES and argument(call, None, "axis_names") is not None:
                 edits = _split(module, call)
                 message = f"`axis_names=` is {_AXES}: now `grid_names=` and `thread_name=`"
-                yield self._finding(module, call, message, _AXES, edits, _NAMES)
+                yield self.reported(module, call, message, _AXES, edits or _NAMES)
             elif name == "plgpu.async_load_tmem" and (
                 len(call.args) == 2 or argument(call, None, "idx") is not None
             ):
                 message = f"an index beside the ref is {_TMEM}: now `ref.at[idx]`"
-                yield self._finding(module, call, message, _TMEM, _indexed(module, call), _UNPACKED)
+                edits = _indexed(module, call)
+                yield self.reported(module, call, message, _TMEM, edits or _UNPACKED)
             elif name == "plgpu.format_tcgen05_sparse_metadata" and (
                 len(call.args) + len(call.keywords) == 1
             ):
                 message = f"metadata without the dtype of its operand is {_SPARSE}"
-                yield self._finding(module, call, message, _SPARSE, None, _OPERAND)
-
-    def _finding(
-        self,
-        module: Facts,
-        call: ast.Call,
-        message: str,
-        change: Change,
-        edits: Sequence[Edit] | None,
-        reason: Reason,
-    ) -> Finding:
-        return Finding(
-            self.code,
-            module.span(call),
-            message,
-            Fix(tuple(edits), certain=True) if edits else None,
-            None if edits else reason,
-            module.names.qualname(call),
-            change=change,
-        )
+                yield self.reported(module, call, message, _SPARSE, _OPERAND)
 
 
 _NAMES = Reason(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from pallas_fix.edits import Code, Fix, SetKeyword
+from pallas_fix.edits import Code, SetKeyword
 from pallas_fix.facts import Facts
 from pallas_fix.facts.backends import TRITON
 from pallas_fix.rules.access.pinned import pinned
@@ -85,14 +85,12 @@ class GpuDefaults(Rule):
             mine = [edit for edit in edits or () if isinstance(edit, SetKeyword)]
             if not mine or mine[0].span != module.span(launch.call):
                 continue
-            yield Finding(
-                self.code,
-                module.span(launch.call),
+            yield self.reported(
+                module,
+                launch.call,
                 "a Triton kernel without parameters goes to Mosaic GPU on jax 0.9.0 to 0.11.1",
-                Fix(edits or (), certain=True),
-                None,
-                module.names.qualname(launch.call),
-                change=_BACKEND,
+                _BACKEND,
+                edits,
             )
 
     def _semantics(self, module: Facts) -> Iterator[Finding]:
@@ -104,14 +102,13 @@ class GpuDefaults(Rule):
                 continue
             spelled = module.names.spell("plgpu.LoweringSemantics.Lane", call)
             put = SetKeyword(module.span(call), "lowering_semantics", Code(spelled.text))
-            yield Finding(
-                self.code,
-                module.span(call),
+            yield self.reported(
+                module,
+                call,
                 "`lowering_semantics=` is `Lane` by default before jax 0.11.0, then `Warpgroup`",
-                Fix((put, *spelled.imports), certain=False),
-                None,
-                module.names.qualname(call),
-                change=_SEMANTICS,
+                _SEMANTICS,
+                (put, *spelled.imports),
+                certain=False,
             )
 
 

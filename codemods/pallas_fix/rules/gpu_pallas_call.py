@@ -69,16 +69,10 @@ class GpuPallasCall(Rule):
             words = {keyword.arg for keyword in launch.call.keywords}
             asks = "compiler_params" in words
             if asks and module.backends.of_launch(launch) == MOSAIC_GPU:
-                yield Finding(
-                    self.code,
-                    module.span(launch.call),
-                    f"`pl.pallas_call` with `plgpu.CompilerParams` is {_CHANGE}: "
-                    "now `plgpu.kernel`",
-                    None,
-                    _BY_HAND,
-                    module.names.qualname(launch.call),
-                    change=_CHANGE,
+                message = (
+                    f"`pl.pallas_call` with `plgpu.CompilerParams` is {_CHANGE}: now `plgpu.kernel`"
                 )
+                yield self.reported(module, launch.call, message, _CHANGE, _BY_HAND)
 
 
 _BY_HAND = Reason(

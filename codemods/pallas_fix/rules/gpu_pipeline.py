@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from pallas_fix.edits import AddParameter, Code, Edit, Fix, RemoveArgument, Replace, SetKeyword
+from pallas_fix.edits import AddParameter, Code, Edit, RemoveArgument, Replace, SetKeyword
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
 from pallas_fix.facts.names import Function
 from pallas_fix.rules.base import Finding, Reason, Rule
-from pallas_fix.versions import Change, changed
+from pallas_fix.versions import changed
 
 _PIPELINES = frozenset({"plgpu.emit_pipeline", "plgpu.emit_pipeline_warp_specialized"})
 _PARAMS = frozenset({"plgpu.CompilerParams", "plgpu.GPUCompilerParams"})
@@ -83,7 +83,7 @@ class GpuPipeline(Rule):
                 yield self._delay(module, call, delay, pipeline=name in _PIPELINES)
             if name in _PIPELINES and argument(call, None, "carry_coroutine") is not None:
                 message = f"`carry_coroutine=` is {_COROUTINE}: now `compute_context=`"
-                yield self._finding(module, call, message, _COROUTINE, None, _PROTOCOL)
+                yield self.reported(module, call, message, _COROUTINE, _PROTOCOL)
             elif name == module.names.public(call.func) and name in _PIPELINES:
                 yield from self._body(module, call)
 
@@ -91,12 +91,12 @@ class GpuPipeline(Rule):
         message = f"`delay_release=` is {_DELAY}: now of `plgpu.BlockSpec`"
         drop = RemoveArgument(module.span(call), module.span(delay))
         if module.constants.fold(delay) == 0:
-            return self._finding(module, call, message, _DELAY, (drop,))
+            return self.reported(module, call, message, _DELAY, (drop,))
         specs = _specs(module, argument(call, None, "in_specs")) if pipeline else None
         if specs is None or not all(_is_own_block(module, spec) for spec in specs):
-            return self._finding(module, call, message, _DELAY, None, _SPECS)
+            return self.reported(module, call, message, _DELAY, _SPECS)
         edits = [edit for spec in specs for edit in _delayed(module, spec, delay)]
-        return self._finding(module, call, message, _DELAY, (*edits, drop))
+        return self.reported(module, call, message, _DELAY, (*edits, drop))
 
     def _body(self, module: Facts, call: ast.Call) -> Iterator[Finding]:
         body = module.names.definition(call.args[0]) if call.args else None
@@ -112,27 +112,8 @@ class GpuPipeline(Rule):
             return
         message = f"a pipeline body without indices is {_BODY}: they come first now"
         alone = _used_once(module, call.args[0], body)
-        edits = (AddParameter(module.span(body), _fresh(body), first=True),) if alone else None
-        yield self._finding(module, call, message, _BODY, edits, None if alone else _SHARED)
-
-    def _finding(
-        self,
-        module: Facts,
-        call: ast.Call,
-        message: str,
-        change: Change,
-        edits: Sequence[Edit] | None,
-        reason: Reason | None = None,
-    ) -> Finding:
-        return Finding(
-            self.code,
-            module.span(call),
-            message,
-            Fix(tuple(edits), certain=True) if edits else None,
-            None if edits else reason,
-            module.names.qualname(call),
-            change=change,
-        )
+        edits = (AddParameter(module.span(body), _fresh(body), first=True),)
+        yield self.reported(module, call, message, _BODY, edits if alone else _SHARED)
 
 
 _PROTOCOL = Reason(

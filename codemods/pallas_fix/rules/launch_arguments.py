@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from pallas_fix.edits import Code, Edit, Fix, RemoveArgument, RenameKeyword, Replace, SetKeyword
+from pallas_fix.edits import Code, Edit, RemoveArgument, RenameKeyword, Replace, SetKeyword
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
 from pallas_fix.rules.access.given import given, is_none
@@ -83,15 +83,7 @@ class LaunchArguments(Rule):
             if made is None:
                 continue
             message, change, result = made
-            yield Finding(
-                self.code,
-                module.span(call),
-                message,
-                None if isinstance(result, Reason) else Fix(tuple(result), certain=True),
-                result if isinstance(result, Reason) else None,
-                module.names.qualname(call),
-                change=change,
-            )
+            yield self.reported(module, call, message, change, result)
 
 
 _UNKNOWN = Reason(

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from pallas_fix.edits import (
     Code,
     Edit,
-    Fix,
     RemoveArgument,
     RenameKeyword,
     Replace,
@@ -101,14 +100,13 @@ class LoadStore(Rule):
         if call is not None:
             made = self._repair(module, kind, call)
         change = made.change or _PLAIN[kind]
-        return Finding(
-            self.code,
-            module.span(place),
+        return self.reported(
+            module,
+            place,
             f"`pl.{kind}` is {_PLAIN[kind]}: now {made.now or _NOW[kind]}",
-            Fix(made.edits, made.certain) if made.edits else None,
-            None if made.edits else made.reason,
-            module.names.qualname(place),
-            change=change,
+            change,
+            made.edits or made.reason,
+            certain=made.certain,
         )
 
     def _repair(self, module: Facts, kind: str, call: ast.Call) -> _Made:

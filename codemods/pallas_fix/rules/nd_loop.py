@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from pallas_fix.edits import (
     Code,
     Edit,
-    Fix,
     InsertFirst,
     RemoveArgument,
     RemoveParameter,
@@ -130,14 +129,12 @@ class NdLoop(Rule):
         callback: bool = False,
     ) -> Finding:
         change = _CALLBACK if callback else _INFO
-        return Finding(
-            self.code,
-            module.span(call),
+        return self.reported(
+            module,
+            call,
             f"{what} is {change}: it gets a `loop_info` now",
-            Fix(tuple(edits), certain=True) if edits else None,
-            None if edits else _NOT_KNOWN,
-            module.names.qualname(call),
-            change=change,
+            change,
+            edits or _NOT_KNOWN,
         )
 
 

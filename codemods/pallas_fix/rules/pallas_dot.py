@@ -11,7 +11,6 @@ from packaging.version import Version
 from pallas_fix.edits import (
     Code,
     Edit,
-    Fix,
     RemoveArgument,
     RenameKeyword,
     Replace,
@@ -89,14 +88,12 @@ class PallasDot(Rule):
                     dtype = _result(module, arguments)
                     if edits is None and dtype is not None:
                         edits = tuple(_product(module, call, arguments, dtype))
-            yield Finding(
-                self.code,
-                module.span(call or node),
+            yield self.reported(
+                module,
+                call or node,
                 f"`pl.dot` is {_CHANGE}: now a product of jax",
-                Fix(edits, certain=True) if edits else None,
-                None if edits else reason,
-                module.names.qualname(node),
-                change=_CHANGE,
+                _CHANGE,
+                edits or reason,
             )
 
     def _triton(self, module: Facts, call: ast.Call) -> tuple[Edit, ...] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pallas_fix.edits import Code, Fix, Replace
+from pallas_fix.edits import Code, Edit, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.rules.access.given import given
 from pallas_fix.rules.access.kept import kept_comments
@@ -60,7 +60,7 @@ class Repeat(Rule):
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each use of the function."""
         for node, _, call in uses(module, {"pltpu.repeat"}):
-            fix = None
+            edits: tuple[Edit, ...] = ()
             arguments = given(call, "x", "repeats", "axis") if call is not None else None
             if call is not None and arguments is not None and len(arguments) == 3:
                 spelled = module.names.spell("jnp.concatenate", call)
@@ -68,15 +68,12 @@ class Repeat(Rule):
                 code = Code(f"{spelled.text}([$x] * $repeats, axis=$axis)", parts)
                 comments = kept_comments(module, call, parts.values())
                 edits = (Replace(module.span(call), code), *spelled.imports, *comments)
-                fix = Fix(edits, certain=True)
-            yield Finding(
-                self.code,
-                module.span(call or node),
+            yield self.reported(
+                module,
+                call or node,
                 f"`pltpu.repeat` is {_CHANGE}: now `jnp.concatenate`",
-                fix,
-                None if fix else _HANDED_ON,
-                module.names.qualname(node),
-                change=_CHANGE,
+                _CHANGE,
+                edits or _HANDED_ON,
             )
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pallas_fix.edits import (
     Code,
     Edit,
-    Fix,
     NameArgument,
     RenameKeyword,
     Replace,
@@ -76,14 +75,8 @@ class SparseCore(Rule):
     def _finding(self, module: Facts, place: ast.expr, name: str, call: ast.Call | None) -> Finding:
         change: Change = _CHANGES[name]
         edits = _REPAIRS[name](module, call) if call else _handed_on(module, place, name)
-        return Finding(
-            self.code,
-            module.span(place),
-            f"`{name}` is {change}: now {_NOW[name]}",
-            Fix(edits, certain=True) if edits else None,
-            None if edits else _NOT_PLAIN,
-            module.names.qualname(place),
-            change=change,
+        return self.reported(
+            module, place, f"`{name}` is {change}: now {_NOW[name]}", change, edits or _NOT_PLAIN
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pallas_fix.edits import Code, Fix, Replace
+from pallas_fix.edits import Code, Edit, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.backends import TRITON
 from pallas_fix.rules.access.pinned import pinned
@@ -66,19 +66,16 @@ class TritonOnly(Rule):
             now = f"triton.{name.partition('.')[2]}"
             backend = module.backends.of(node)
             pin = pinned(module, node, self.options.versions)
-            fix = None
+            edits: tuple[Edit, ...] = ()
             if backend.name in (TRITON, None) and pin is not None:
                 spelled = module.names.spell(now, node)
                 edits = (Replace(module.span(node), Code(spelled.text)), *spelled.imports, *pin)
-                fix = Fix(edits, certain=True)
-            yield Finding(
-                self.code,
-                module.span(node),
+            yield self.reported(
+                module,
+                node,
                 f"`{name}` is {_CHANGES[name]}: now `{now}`",
-                fix,
-                None if fix else _NOT_TRITON,
-                module.names.qualname(node),
-                change=_CHANGES[name],
+                _CHANGES[name],
+                edits or _NOT_TRITON,
             )
 
 
