@@ -69,6 +69,14 @@ class Backends:
         yield self._used_by(above), "belongs to functions with names that are only"
         yield self._imported, "stands in a file with imports only"
 
+    def by_names(self, node: ast.AST) -> str | None:
+        """The backend by the names around `node` alone, whatever its launches ask for."""
+        functions = list(self._names.enclosing(node))
+        above = self._reached(functions, self._users)
+        spoken = (found for found, _ in self._evidence(functions, above, set()) if found)
+        found = next(spoken, set())
+        return next(iter(found)) if len(found) == 1 else None
+
     def of_launch(self, launch: Launch) -> str | None:
         """The backend that a launch asks for, by its parameters and memory spaces."""
         found = self._of_launch(launch)

@@ -249,11 +249,8 @@ def _chosen(module: Facts, call: ast.Call, outer: Entries) -> tuple[str, Entries
         known = {"tpu": "mosaic", "triton": "triton", "mosaic_gpu": "mosaic_gpu"}
         kernel = call.args[0] if call.args else argument(call, None, "kernel")
         function = module.names.definition(kernel) if kernel is not None else None
-        backend = (
-            module.backends.of(function.body[0]).name
-            if isinstance(function, ast.FunctionDef)
-            else None
-        )
+        inside = function.body[0] if isinstance(function, ast.FunctionDef) else None
+        backend = module.backends.by_names(inside) if inside is not None else None
         wanted = known.get(backend or "")
         outer = Entries(outer.node, tuple(item for item in outer.items if item[0] == wanted))
         if len(outer.items) != 1:
