@@ -218,6 +218,22 @@ def test_a_helper_by_what_its_kernel_uses() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        ("mark(); pltpu.roll(x_ref[...], 1, 0)", "tpu"),
+        ("mark(); pl.atomic_add(o_ref, (0,), 1)", "triton"),
+        ("mark(); plgpu.commit_smem()", None),
+        ("mark()", None),
+    ],
+)
+def test_a_launch_for_two_backends(kernel: str, name: str | None) -> None:
+    """Parameters for both say nothing, but a kernel may use what only one of them has."""
+    launch = "compiler_params=dict(mosaic={}, triton={})"
+    text = HELPED.format(helper="pass", step="pass", kernel=kernel, launch=launch)
+    assert backend(BOTH + text).name == name
+
+
+@pytest.mark.parametrize(
     ("imports", "name"),
     [
         ("from jax.experimental.pallas import tpu as pltpu", "tpu"),

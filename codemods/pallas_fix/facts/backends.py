@@ -50,6 +50,10 @@ class Backends:
         launches = [one for function in above for one in self._kernels.get(function, ())]
         asked = {name for one in launches for name in self._of_launch(one)}
         for found, verb in self._evidence(functions, above, asked):
+            if found is asked and len(asked) > 1:
+                # Launched for several: what only one of them has in the kernel decides.
+                own = (self._used(one) for one in functions if one not in self._hosts)
+                found = asked & set().union(*own) or asked
             if len(found) > 1:
                 why = f"it {verb} for {' and for '.join(sorted(found))}"
                 return Backend(None, why, _decides(launches))
