@@ -33,12 +33,12 @@ class BarrierIndex(Rule):
     def body(x_ref, o_ref, smem, barrier):
         plgpu.copy_gmem_to_smem(x_ref, smem, barrier.at[0])
 
-    plgpu.kernel(body, scratch_types=[plgpu.SMEM((128,), jnp.float32), plgpu.Barrier()], ...)
+    plgpu.kernel(body, scratch_types=[plgpu.SMEM((8,), jnp.int32), plgpu.Barrier()], **others)
     ```
     becomes
     ```python
     plgpu.kernel(
-        body, scratch_types=[plgpu.SMEM((128,), jnp.float32), plgpu.Barrier(num_barriers=1)], ...)
+        body, scratch_types=[plgpu.SMEM((8,), jnp.int32), plgpu.Barrier(num_barriers=1)], **others)
     ```
 
     ## When it is not fixed

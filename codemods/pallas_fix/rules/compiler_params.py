@@ -59,12 +59,12 @@ class CompilerParams(Rule):
     ## Example
     ```python
     pl.pallas_call(
-        kernel, compiler_params=dict(mosaic=dict(dimension_semantics=("parallel",))), ...)
+        kernel, compiler_params=dict(mosaic=dict(dimension_semantics=("parallel",))), **others)
     ```
     becomes
     ```python
     pl.pallas_call(
-        kernel, compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel",)), ...)
+        kernel, compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel",)), **others)
     ```
 
     ## When it is not fixed

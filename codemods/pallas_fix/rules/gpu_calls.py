@@ -41,11 +41,11 @@ class GpuCalls(Rule):
 
     ## Example
     ```python
-    plgpu.kernel(body, grid=(2,), num_threads=2, axis_names=("x", "wg"), ...)
+    plgpu.kernel(body, grid=(2,), num_threads=2, axis_names=("x", "wg"), **others)
     ```
     becomes
     ```python
-    plgpu.kernel(body, grid=(2,), num_threads=2, grid_names=("x",), thread_name="wg", ...)
+    plgpu.kernel(body, grid=(2,), num_threads=2, grid_names=("x",), thread_name="wg", **others)
     ```
 
     ## When it is not fixed

@@ -33,7 +33,7 @@ class GpuProgramId(Rule):
     def body(x_ref, o_ref):
         rows = pl.ds(pl.program_id(0) * 64, 64)
 
-    plgpu.kernel(body, grid=(2,), grid_names=("rows",), ...)
+    plgpu.kernel(body, grid=(2,), grid_names=("rows",), **others)
     ```
     becomes
     ```python

@@ -35,11 +35,11 @@ class Renamed(Rule):
 
     ## Example
     ```python
-    pl.pallas_call(kernel, compiler_params=pltpu.TPUCompilerParams(vmem_limit_bytes=2**24), ...)
+    pl.pallas_call(kernel, compiler_params=pltpu.TPUCompilerParams(collective_id=0), **others)
     ```
     becomes
     ```python
-    pl.pallas_call(kernel, compiler_params=pltpu.CompilerParams(vmem_limit_bytes=2**24), ...)
+    pl.pallas_call(kernel, compiler_params=pltpu.CompilerParams(collective_id=0), **others)
     ```
 
     ## When it is not fixed
