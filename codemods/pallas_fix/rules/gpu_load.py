@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pallas_fix.edits import Code, Edit, Fix, RemoveArgument, Replace
+from pallas_fix.edits import Code, Edit, RemoveArgument, Replace
 from pallas_fix.facts import Facts
+from pallas_fix.rules.access.handed import calls_of
+from pallas_fix.rules.access.kept import comments_of_argument
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.versions import changed
 
@@ -57,9 +59,7 @@ class GpuLoadIndex(Rule):
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each load with an index."""
-        for call in module.names.calls:
-            if module.names.public(call.func) != "plgpu.load":
-                continue
+        for call in _loads(module):
             if module.is_guarded(module.span(call)):
                 continue
             if any(isinstance(argument, ast.Starred) for argument in call.args):
@@ -69,17 +69,16 @@ class GpuLoadIndex(Rule):
             index = call.args[1] if len(call.args) > 1 else named.get("idx")
             ref = call.args[0] if call.args else named.get("src")
             if index is not None and ref is not None:
-                yield self._finding(module, call, Fix(_edits(module, call, ref, index), True))
+                edits = tuple(_edits(module, call, ref, index))
+                yield self._finding(module, call, edits)
 
-    def _finding(self, module: Facts, call: ast.Call, fix: Fix | None) -> Finding:
-        return Finding(
-            self.code,
-            module.span(call),
+    def _finding(self, module: Facts, call: ast.Call, edits: tuple[Edit, ...] | None) -> Finding:
+        return self.reported(
+            module,
+            call,
             f"the index as an argument of `plgpu.load` is {_CHANGE}: now `ref.at[idx]`",
-            fix,
-            None if fix else _UNPACKED,
-            module.names.qualname(call),
-            change=_CHANGE,
+            _CHANGE,
+            edits or _UNPACKED,
         )
 
 
@@ -90,23 +89,37 @@ _UNPACKED = Reason(
 )
 
 
-def _edits(module: Facts, call: ast.Call, ref: ast.expr, index: ast.expr) -> tuple[Edit, ...]:
-    drop = RemoveArgument(module.span(call), module.span(index))
+def _edits(module: Facts, call: ast.Call, ref: ast.expr, index: ast.expr) -> Iterator[Edit]:
+    yield RemoveArgument(module.span(call), module.span(index))
     if _takes_all(index):
-        return (drop,)
+        return
     parts = {"ref": module.span(ref)}
     text = "$ref.at[$index]"
-    if isinstance(index, ast.Tuple):
+    if isinstance(index, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in index.elts):
         # Between the brackets a tuple needs no parentheses; one element keeps its comma.
         parts |= {f"i{number}": module.span(item) for number, item in enumerate(index.elts)}
         inside = ", ".join(f"$i{number}" for number in range(len(index.elts)))
         text = f"$ref.at[{inside}{',' if len(index.elts) == 1 else ''}]"
     else:
         parts["index"] = module.span(index)
-    return (Replace(module.span(ref), Code(text, parts)), drop)
+    yield Replace(module.span(ref), Code(text, parts))
+    yield from comments_of_argument(module, call, index, parts.values())
 
 
 def _takes_all(index: ast.expr) -> bool:
     if isinstance(index, ast.Tuple):
-        return not index.elts
+        return not index.elts or (len(index.elts) == 1 and _takes_all(index.elts[0]))
     return isinstance(index, ast.Constant) and index.value in (Ellipsis, None)
+
+
+def _loads(module: Facts) -> Iterator[ast.Call]:
+    """The calls of `plgpu.load`, also of one that has its keyword arguments bound already."""
+    for call in module.names.calls:
+        name = module.names.public(call.func)
+        if name == "plgpu.load":
+            yield call
+        elif name == "functools.partial" and [*map(module.names.public, call.args)] == [
+            "plgpu.load"
+        ]:
+            later = calls_of(module, call.args[0]) or ()
+            yield from (one for one in later if one is not call)

@@ -5,19 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from pallas_fix.edits import (
-    Code,
-    Edit,
-    RemoveArgument,
-    RenameKeyword,
-    Replace,
-    ReplaceStatement,
-)
+from pallas_fix.edits import Code, Edit, RemoveArgument, RenameKeyword, Replace, ReplaceStatement
 from pallas_fix.facts import Facts
-from pallas_fix.facts.backends import TPU, TRITON
+from pallas_fix.facts.backends import MOSAIC_GPU, TPU, TRITON, Backend
 from pallas_fix.rules.access.given import given, is_none
+from pallas_fix.rules.access.handed import calls_of
 from pallas_fix.rules.access.indexes import bracketed
 from pallas_fix.rules.access.kept import kept_comments
+from pallas_fix.rules.access.masked import chosen, may_be_none, with_at
 from pallas_fix.rules.access.pinned import pinned
 from pallas_fix.rules.access.uses import uses
 from pallas_fix.rules.base import Finding, Reason, Rule
@@ -26,10 +21,10 @@ from pallas_fix.versions import Change, changed
 _PLAIN = {
     "load": changed(warns="0.7.1", fails="0.9.0"),
     "store": changed(warns="0.7.1", fails="0.9.0"),
-    "swap": changed("0.8.1", warns="0.8.1", fails="0.9.0"),
+    "swap": changed("0.7.1", warns="0.8.1", fails="0.9.0"),
 }
-_MASKED = changed("0.7.1", warns="0.7.1", fails="0.9.0")
-_AS_CALL = changed("0.8.1", warns="0.7.1", fails="0.9.0")
+_AS_CALL = changed("0.7.1", warns="0.7.1", fails="0.9.0")
+_CALLED = {"load": "jax.ref.get", "store": "jax.ref.set", "swap": "jax.ref.swap"}
 _NAMES = {"pl.load": "load", "pl.store": "store", "pl.swap": "swap"}
 _PARAMETERS = {
     "load": ("x_ref_or_view", "idx"),
@@ -48,7 +43,9 @@ class LoadStore(Rule):
       `ref[idx] = value`; where a call must stand, `jax.ref.set(ref, idx, value)`;
     - with a mask, in a Triton kernel: `plt.load(ref.at[idx], mask=...)`, `plt.store(...)`; in a TPU
       kernel `jnp.where(mask, ref[idx], other)` and `pltpu.store(ref.at[idx], value, mask=...)`;
-    - `pl.swap(ref, idx, value)` becomes `jax.ref.swap(ref, idx, value)`.
+    - `pl.swap(ref, idx, value)` becomes `jax.ref.swap(ref, idx, value)`;
+    - a function that is handed on becomes `jax.ref.get`, `set` or `swap`, where all of its calls
+      are seen and have no mask.
 
     For a jax on which `pl.pallas_call` does not choose Triton by itself (0.9.0 to 0.11.1), the
     launch of a Triton kernel gets `compiler_params=plt.CompilerParams()`.
@@ -70,7 +67,8 @@ class LoadStore(Rule):
 
     ## When it is not fixed
     There is a mask, and which backend the kernel is for cannot be seen; the backend has no masked
-    access (Mosaic GPU); arguments are unpacked, or the function is handed on without being called.
+    access (Mosaic GPU); the mask may be None, on TPU; arguments are unpacked, or the function goes
+    where its calls cannot be seen.
 
     ## What to do by hand
     Index the ref; for a mask, use `load` and `store` of the backend's module.
@@ -96,7 +94,7 @@ class LoadStore(Rule):
             yield self._finding(module, call or node, _NAMES[name], call)
 
     def _finding(self, module: Facts, place: ast.expr, kind: str, call: ast.Call | None) -> Finding:
-        made = _Made(None, _HANDED_ON)
+        made = _handed_on(module, kind, place)
         if call is not None:
             made = self._repair(module, kind, call)
         change = made.change or _PLAIN[kind]
@@ -117,16 +115,17 @@ class LoadStore(Rule):
         if not {"ref", "idx"} <= arguments.keys() or (kind != "load" and "val" not in arguments):
             return _Made(None, _UNPACKED)
         extra = {name: arguments[name] for name in arguments.keys() - {"ref", "idx", "val"}}
-        special = {name for name, value in extra.items() if not _is_default(value)}
-        if kind == "swap":
-            return _swapped(module, call) if not special else _Made(None, _MASKED_SWAP)
-        if "mask" not in special and special - _ONLY_TRITON:
+        special = {name for name, value in extra.items() if not _is_default(name, value)}
+        if special - _ONLY_TRITON - {"mask", "other"}:
             return _Made(None, _UNPACKED)
-        if special:
-            return self._masked(module, kind, call, arguments, special)
+        if kind == "swap":
+            return _Made(None, _MASKED_SWAP) if special else _swapped(module, call, arguments)
+        # Without a mask `other` means nothing.
+        if special - {"other"}:
+            return self._by_backend(module, kind, call, arguments, special)
         return _plain(module, kind, call, arguments)
 
-    def _masked(
+    def _by_backend(
         self,
         module: Facts,
         kind: str,
@@ -135,19 +134,25 @@ class LoadStore(Rule):
         special: set[str],
     ) -> _Made:
         backend = module.backends.of(call)
-        if special & _ONLY_TRITON or backend.name == TRITON:
+        hints = sorted(arguments.keys() & _ONLY_TRITON)
+        if backend.name == TRITON or (backend.name is None and special & _ONLY_TRITON):
             pin = pinned(module, call, self.options.versions)
-            if backend.name not in (TRITON, None) or pin is None:
-                return _Made(None, _unknown_backend(backend.why))
-            edits = (*_with_at(module, f"triton.{kind}", call, arguments), *pin)
-            return _Made(edits, None, f"`plt.{kind}`", _MASKED)
+            if pin is None:
+                return _Made(None, _HIDDEN_LAUNCH)
+            edits = (*with_at(module, f"triton.{kind}", call, arguments), *pin)
+            return _Made(edits, None, f"`plt.{kind}`", _AS_CALL)
         if backend.name != TPU:
-            return _Made(None, _unknown_backend(backend.why))
+            return _Made(None, _no_mask(backend))
+        # The lowering for TPU has always passed over the hints.
+        if "mask" not in special:
+            return _plain(module, kind, call, arguments)
         if kind == "store":
-            return _Made(
-                _with_at(module, "pltpu.store", call, arguments), None, "`pltpu.store`", _MASKED
-            )
-        return _where(module, call, arguments)
+            edits = tuple(with_at(module, "pltpu.store", call, arguments, hints))
+            return _Made(edits, None, "`pltpu.store`", _AS_CALL)
+        if may_be_none(module, arguments["mask"]):
+            return _Made(None, _MASK_OR_NONE)
+        edits = tuple(chosen(module, call, arguments))
+        return _Made(edits, None, "`jnp.where(mask, ref[idx], other)`", certain=False)
 
 
 class _Made:
@@ -166,6 +171,7 @@ class _Made:
 
 
 _RENAMED = {"x_ref_or_view": "ref"}
+_KEYWORDS = {"x_ref_or_view": "ref", "val": "value"}
 _HANDED_ON = Reason(
     "handed-on",
     "the function is handed on without being called",
@@ -183,16 +189,35 @@ _MASKED_SWAP = Reason(
 )
 
 
-def _unknown_backend(why: str) -> Reason:
+_HIDDEN_LAUNCH = Reason(
+    "launch-hidden",
+    "the launch takes arguments from elsewhere, and on some jax it must ask for Triton",
+    "give compiler_params=plt.CompilerParams() to the launch",
+)
+_MASK_OR_NONE = Reason(
+    "mask-or-none",
+    "the mask may be None, and jnp.where takes none",
+    "write ref[idx] where there is no mask, and jnp.where(mask, ref[idx], other) where there is",
+)
+
+
+def _no_mask(backend: Backend) -> Reason:
+    if backend.name == MOSAIC_GPU:
+        return Reason(
+            "no-masks",
+            f"Mosaic GPU has no access with a mask or a cache hint, and {backend.why}",
+            "load all with plgpu.load(ref.at[idx]), and choose with jnp.where",
+        )
     return Reason(
         "backend-not-known",
-        f"how a mask is written depends on the backend, and {why}",
-        "give compiler_params= to the launch (pltpu.CompilerParams or triton.CompilerParams)",
+        f"how a mask is written depends on the backend, and {backend.why}",
+        backend.decides,
     )
 
 
-def _is_default(value: ast.expr) -> bool:
-    return is_none(value) or (isinstance(value, ast.Constant) and value.value is False)
+def _is_default(name: str, value: ast.expr) -> bool:
+    no = isinstance(value, ast.Constant) and value.value is False and name == "volatile"
+    return is_none(value) or no
 
 
 def _plain(module: Facts, kind: str, call: ast.Call, arguments: Mapping[str, ast.expr]) -> _Made:
@@ -219,53 +244,25 @@ def _plain(module: Facts, kind: str, call: ast.Call, arguments: Mapping[str, ast
     return _Made(edits, None, "`jax.ref.set`", _AS_CALL)
 
 
-def _swapped(module: Facts, call: ast.Call) -> _Made:
+def _swapped(module: Facts, call: ast.Call, arguments: Mapping[str, ast.expr]) -> _Made:
     spelled = module.names.spell("jax.ref.swap", call)
-    edits: tuple[Edit, ...] = (
-        Replace(module.span(call.func), Code(spelled.text)),
-        *spelled.imports,
-    )
-    return _Made(edits, None)
-
-
-def _with_at(
-    module: Facts, name: str, call: ast.Call, arguments: Mapping[str, ast.expr]
-) -> tuple[Edit, ...]:
-    """The call of a backend's function, with the index in the ref."""
-    spelled = module.names.spell(name, call)
-    inside, parts = bracketed(module, arguments["idx"])
-    parts["ref"] = module.span(arguments["ref"])
     span = module.span(call)
-    edits: list[Edit] = [
-        Replace(module.span(call.func), Code(spelled.text)),
-        Replace(module.span(arguments["ref"]), Code(f"$ref.at[{inside}]", parts)),
-        RemoveArgument(span, module.span(arguments["idx"])),
-        *spelled.imports,
-    ]
-    # The functions of the backends call the ref `ref`.
-    if any(keyword.arg == "x_ref_or_view" for keyword in call.keywords):
-        edits.append(RenameKeyword(span, "x_ref_or_view", "ref"))
-    if name.startswith("pltpu."):
-        # They know nothing of these, which are defaults here.
-        unknown = [k.value for k in call.keywords if k.arg in _ONLY_TRITON]
-        edits += (RemoveArgument(span, module.span(value)) for value in unknown)
-    return tuple(edits)
+    edits: list[Edit] = [Replace(module.span(call.func), Code(spelled.text)), *spelled.imports]
+    for name, value in arguments.items():
+        if name not in ("ref", "idx", "val"):
+            edits.append(RemoveArgument(span, module.span(value)))
+    words = [str(keyword.arg) for keyword in call.keywords if keyword.arg in _KEYWORDS]
+    edits += (RenameKeyword(span, word, _KEYWORDS[word]) for word in words)
+    return _Made(tuple(edits), None)
 
 
-def _where(module: Facts, call: ast.Call, arguments: Mapping[str, ast.expr]) -> _Made:
-    """A masked load on TPU: all is loaded, and what the mask leaves out becomes `other`, or 0."""
-    spelled = module.names.spell("jnp.where", call)
-    inside, parts = bracketed(module, arguments["idx"])
-    parts |= {name: module.span(arguments[name]) for name in ("ref", "mask")}
-    other = arguments.get("other")
-    text = "0"
-    if other is not None and not is_none(other):
-        parts["other"] = module.span(other)
-        text = "$other"
-    code = Code(f"{spelled.text}($mask, $ref[{inside}], {text})", parts)
-    edits: tuple[Edit, ...] = (
-        Replace(module.span(call), code),
-        *spelled.imports,
-        *kept_comments(module, call, parts.values()),
-    )
-    return _Made(edits, None, "`jnp.where(mask, ref[idx], other)`", certain=False)
+def _handed_on(module: Facts, kind: str, node: ast.expr) -> _Made:
+    """A function that indexes, where all calls that it gets are seen, and have no mask."""
+    calls = calls_of(module, node)
+    words = {keyword.arg for call in calls or () for keyword in call.keywords}
+    if calls is None or words - {"idx"}:
+        return _Made(None, _HANDED_ON)
+    spelled = module.names.spell(_CALLED[kind], node)
+    edits: tuple[Edit, ...] = (Replace(module.span(node), Code(spelled.text)), *spelled.imports)
+    change = _PLAIN["swap"] if kind == "swap" else _AS_CALL
+    return _Made(edits, None, f"`{_CALLED[kind]}`", change, certain=False)

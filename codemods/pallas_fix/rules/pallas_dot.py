@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
 
 from packaging.version import Version
@@ -19,7 +18,10 @@ from pallas_fix.edits import (
 from pallas_fix.facts import Facts
 from pallas_fix.facts.backends import TRITON
 from pallas_fix.rules.access.given import given, is_none
+from pallas_fix.rules.access.handed import calls_of
+from pallas_fix.rules.access.kept import comments_of_argument
 from pallas_fix.rules.access.pinned import pinned
+from pallas_fix.rules.access.summed import summed
 from pallas_fix.rules.access.uses import uses
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.versions import changed
@@ -27,7 +29,6 @@ from pallas_fix.versions import changed
 _CHANGE = changed(warns="0.10.2", fails="0.11.2")
 _TRITON_HAS_DOT = Version("0.10.2")
 _PARAMETERS = ("a", "b", "trans_a", "trans_b", "allow_tf32", "precision")
-_INTEGERS = re.compile(r"\bu?int(?:2|4|8|16)\b")
 
 
 class PallasDot(Rule):
@@ -57,7 +58,7 @@ class PallasDot(Rule):
     ```
 
     ## When it is not fixed
-    The function is handed on without being called, or its arguments are unpacked; the file speaks
+    The function goes where its calls cannot be seen, or its arguments are unpacked; the file speaks
     of small integers, and whether these are multiplied cannot be seen.
 
     ## What to do by hand
@@ -79,32 +80,56 @@ class PallasDot(Rule):
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each use of the function."""
         for node, _, call in uses(module, {"pl.dot"}):
-            edits, reason = None, _HANDED_ON
-            if call is not None:
-                arguments = given(call, *_PARAMETERS)
-                edits, reason = None, _UNPACKED
-                if arguments is not None and {"a", "b"} <= arguments.keys():
-                    edits, reason = self._triton(module, call), _DTYPE
-                    dtype = _result(module, arguments)
-                    if edits is None and dtype is not None:
-                        edits = tuple(_product(module, call, arguments, dtype))
+            made: tuple[Edit, ...] | Reason | None = self._triton(module, node)
+            if made is None and call is not None:
+                made = _called(module, call)
             yield self.reported(
                 module,
                 call or node,
                 f"`pl.dot` is {_CHANGE}: now a product of jax",
                 _CHANGE,
-                edits or reason,
+                made or _handed_on(module, node),
+                certain=call is not None,
             )
 
-    def _triton(self, module: Facts, call: ast.Call) -> tuple[Edit, ...] | None:
+    def _triton(self, module: Facts, node: ast.expr) -> tuple[Edit, ...] | None:
         """`plt.dot`, in a kernel that is surely for Triton, on a jax that has it."""
-        if self.options.oldest < _TRITON_HAS_DOT or module.backends.of(call).name != TRITON:
+        if self.options.oldest < _TRITON_HAS_DOT or module.backends.of(node).name != TRITON:
             return None
-        pin = pinned(module, call, self.options.versions)
+        pin = pinned(module, node, self.options.versions)
         if pin is None:
             return None
-        spelled = module.names.spell("triton.dot", call)
-        return (Replace(module.span(call.func), Code(spelled.text)), *spelled.imports, *pin)
+        spelled = module.names.spell("triton.dot", node)
+        return (Replace(module.span(node), Code(spelled.text)), *spelled.imports, *pin)
+
+
+def _called(module: Facts, call: ast.Call) -> tuple[Edit, ...] | Reason:
+    arguments = given(call, *_PARAMETERS)
+    if arguments is None or not {"a", "b"} <= arguments.keys():
+        return _UNPACKED
+    dtype = summed(module, arguments)
+    return _DTYPE if dtype is None else tuple(_product(module, call, call.func, arguments, dtype))
+
+
+def _handed_on(module: Facts, node: ast.expr) -> tuple[Edit, ...] | Reason:
+    """A product of two arguments, where all calls that the function gets are seen to have two."""
+    calls = calls_of(module, node)
+    dtype = summed(module, {})
+    if calls is None or dtype is None:
+        return _HANDED_ON if calls is None else _DTYPE
+    bound = calls[0] if calls and node in calls[0].args else None
+    later = [call for call in calls if call is not bound]
+    if any(call.keywords or len(call.args) > 2 for call in later):
+        return _HANDED_ON
+    if bound is None:
+        spelled = module.names.spell("jnp.dot", node)
+        kept = module.names.spell(f"jnp.{dtype}", node)
+        text = f"lambda a, b: {spelled.text}(a, b, preferred_element_type={kept.text})"
+        return (Replace(module.span(node), Code(text)), *spelled.imports, *kept.imports)
+    arguments = {k.arg: k.value for k in bound.keywords if k.arg in _PARAMETERS[2:]}
+    if len(arguments) < len(bound.keywords) or len(bound.args) > 1:
+        return _HANDED_ON
+    return tuple(_product(module, bound, node, arguments, dtype))
 
 
 _HANDED_ON = Reason(
@@ -117,8 +142,6 @@ _UNPACKED = Reason(
     "the arguments are unpacked, and which of them say what cannot be seen",
     "call jax.lax.dot_general by hand",
 )
-
-
 _DTYPE = Reason(
     "dtype-not-known",
     "the file speaks of small integers, whose products were summed in int32, and what is "
@@ -127,38 +150,23 @@ _DTYPE = Reason(
 )
 
 
-def _result(module: Facts, arguments: Mapping[str, ast.expr]) -> str | None:
-    """The dtype in which `pl.dot` summed: int32 for integers. None where that is not known."""
-    if not _INTEGERS.search(module.text):
-        return "float32"
-    found = [_cast(module, arguments[name]) for name in ("a", "b")]
-    if None in found:
-        return None
-    return "int32" if all("int" in str(dtype) for dtype in found) else "float32"
-
-
-def _cast(module: Facts, value: ast.expr) -> str | None:
-    """The dtype that an expression is cast to, or None."""
-    origin = module.constants.origin(value)
-    if not (isinstance(origin, ast.Call) and isinstance(origin.func, ast.Attribute)):
-        return None
-    if origin.func.attr != "astype" or len(origin.args) != 1:
-        return None
-    return module.constants.dtype(origin.args[0])
-
-
 def _product(
-    module: Facts, call: ast.Call, arguments: Mapping[str, ast.expr], result: str
+    module: Facts,
+    call: ast.Call,
+    function: ast.expr,
+    arguments: Mapping[str, ast.expr],
+    result: str,
 ) -> Iterator[Edit]:
     span = module.span(call)
     turned = [_turned(arguments.get(name)) for name in ("trans_a", "trans_b")]
     plain = turned == ["", ""]
     spelled = module.names.spell("jnp.dot" if plain else "lax.dot_general", call)
-    yield Replace(module.span(call.func), Code(spelled.text))
+    yield Replace(module.span(function), Code(spelled.text))
     yield from spelled.imports
     for name in ("trans_a", "trans_b", "allow_tf32"):
         if name in arguments:
             yield RemoveArgument(span, module.span(arguments[name]))
+            yield from comments_of_argument(module, call, arguments[name])
     if not plain:
         yield from _contraction(module, call, arguments, turned)
     precision = arguments.get("precision")

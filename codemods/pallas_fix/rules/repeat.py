@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from pallas_fix.edits import Code, Edit, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.rules.access.given import given
+from pallas_fix.rules.access.handed import calls_of
 from pallas_fix.rules.access.kept import kept_comments
 from pallas_fix.rules.access.uses import uses
 from pallas_fix.rules.base import Finding, Reason, Rule
@@ -20,7 +22,8 @@ class Repeat(Rule):
 
     ## What it does
     `pltpu.repeat(x, n, axis)` becomes `jnp.concatenate([x] * n, axis=axis)`. On the chip it put
-    whole copies one behind the other, as `jnp.tile` does: it was never `jnp.repeat`.
+    whole copies one behind the other, as `jnp.tile` does: it was never `jnp.repeat`. Where the
+    function is bound to arguments or to a name, a lambda with the same parameters takes its place.
 
     ## Why it fails
     `AttributeError: module 'jax.experimental.pallas.tpu' has no attribute 'repeat'` since jax
@@ -37,7 +40,7 @@ class Repeat(Rule):
     ```
 
     ## When it is not fixed
-    The function is handed on without being called, or its arguments are unpacked.
+    The function goes where its calls cannot be seen, or its arguments are unpacked.
 
     ## What to do by hand
     Use `jnp.tile`, with the number of copies along each axis of the array.
@@ -68,6 +71,8 @@ class Repeat(Rule):
                 code = Code(f"{spelled.text}([$x] * $repeats, axis=$axis)", parts)
                 comments = kept_comments(module, call, parts.values())
                 edits = (Replace(module.span(call), code), *spelled.imports, *comments)
+            elif call is None and _goes_on(module, node):
+                edits = _as_lambda(module, node)
             yield self.reported(
                 module,
                 call or node,
@@ -82,3 +87,16 @@ _HANDED_ON = Reason(
     "the function is handed on, or its arguments are unpacked",
     "call jnp.tile, with the number of copies along each axis of the array",
 )
+
+
+def _goes_on(module: Facts, node: ast.expr) -> bool:
+    """True where any function with the same parameters does."""
+    parent = module.names.parent[node]
+    bound = isinstance(parent, ast.Call) and module.names.qualified(parent.func)
+    return bound == "functools.partial" or calls_of(module, node) is not None
+
+
+def _as_lambda(module: Facts, node: ast.expr) -> tuple[Edit, ...]:
+    spelled = module.names.spell("jnp.concatenate", node)
+    text = f"lambda x, repeats, axis: {spelled.text}([x] * repeats, axis=axis)"
+    return (Replace(module.span(node), Code(text)), *spelled.imports)
