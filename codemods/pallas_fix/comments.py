@@ -186,6 +186,9 @@ def heeding(rule: Rule, no_fix: Reason | None = None) -> Rule:
         messages = rule.messages
         applies = rule.applies
 
+        def concerns(self, text: str) -> bool:
+            return rule.concerns(text)
+
         def find(self, module: Facts) -> Iterator[Finding]:
             ignores = read(module.text).ignores
             for finding in rule.findings(module):

@@ -217,7 +217,11 @@ def _meet(one: Span, other: Span) -> bool:
 
 
 def _triggered(text: str, rules: Sequence[Rule]) -> list[Rule]:
-    return [rule for rule in rules if any(word in text for word in rule.triggers)]
+    return [
+        rule
+        for rule in rules
+        if any(word in text for word in rule.triggers) and rule.concerns(text)
+    ]
 
 
 def _codes(findings: Iterable[Finding]) -> str:

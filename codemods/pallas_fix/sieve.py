@@ -65,6 +65,9 @@ class Sieve:
             messages = rule.messages
             applies = rule.applies
 
+            def concerns(self, text: str) -> bool:
+                return rule.concerns(text)
+
             def find(self, module: Facts) -> Iterator[Finding]:
                 yield from sieve._counting(module, list(rule.findings(module)))
 

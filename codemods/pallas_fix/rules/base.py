@@ -70,6 +70,13 @@ class Rule(ABC):
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
 
+    def concerns(self, text: str) -> bool:
+        """False for a text in which nothing can be found, told without parsing it.
+
+        It is asked of texts that hold one of the `triggers`.
+        """
+        return True
+
     @abstractmethod
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield the findings of one module."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pallas_fix.facts import Facts
 from pallas_fix.rules.arguments.edits import Place, repaired
-from pallas_fix.rules.arguments.table import arguments, triggers
+from pallas_fix.rules.arguments.table import arguments, may_call, triggers
 from pallas_fix.rules.base import Finding, Rule
 
 
@@ -56,6 +56,10 @@ class ChangedArgument(Rule):
         r"(?:an unexpected keyword argument|some positional-only arguments)",
         r"pipeline\(\) got an unexpected keyword argument",
     )
+
+    def concerns(self, text: str) -> bool:
+        """False for a text that lacks some word of each row."""
+        return may_call(text)
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each argument."""

@@ -13,7 +13,7 @@ from pallas_fix.rules.renames.imports import Imported, edits, movable, unused, w
 from pallas_fix.rules.renames.modules import Moved, moved
 from pallas_fix.rules.renames.quoted import paths
 from pallas_fix.rules.renames.spelled import spelled
-from pallas_fix.rules.renames.table import Row, last_words, newest, rows, triggers
+from pallas_fix.rules.renames.table import Row, last_words, may_use, newest, rows, triggers
 
 
 class Renamed(Rule):
@@ -66,6 +66,10 @@ class Renamed(Rule):
         r"pl(?:tpu)?\.\w+ was deprecated in JAX v",
         r"type object '(?:MemorySpace|Layout)' has no attribute",
     )
+
+    def concerns(self, text: str) -> bool:
+        """False for a text that lacks some word of each old name."""
+        return may_use(text)
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each use of an old name, or for each import of one."""

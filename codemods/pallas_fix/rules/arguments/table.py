@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from pallas_fix.facts.paths import whole
+from pallas_fix.facts.words import identifiers
 from pallas_fix.rules.renames.table import TABLES
 from pallas_fix.versions import Change, changed
 
@@ -63,6 +66,32 @@ def arguments() -> Mapping[str, Sequence[Argument]]:
             row = Argument(**entry)
             found.setdefault(row.call, []).append(row)
     return found
+
+
+@cache
+def _words() -> tuple[frozenset[str], ...]:
+    """For each row, words all of which are in a file that it is about."""
+    found = set()
+    for rows in arguments().values():
+        for row in rows:
+            words = whole(row.call.removesuffix("()")).split(".")
+            words += [word for word in (row.old, row.unnamed) if word]
+            found.add(frozenset(words))
+    return tuple(found)
+
+
+def may_call(text: str) -> bool:
+    """False for a text with no call that a row is about: it lacks some word of each."""
+    words = identifiers(text)
+    fitting = [parts for parts in _words() if parts <= words]
+    if fitting == [_ARRAY]:
+        return _THREE.search(text) is not None
+    return bool(fitting)
+
+
+_ARRAY = frozenset({"jax", "numpy", "array"})
+_THREE = re.compile(r"\barray\((?:[^()]|\([^()]*\))*?,(?:[^()]|\([^()]*\))*?,")
+"""A call of `array` with a third argument, as far as can be told without parsing it."""
 
 
 def triggers() -> tuple[str, ...]:

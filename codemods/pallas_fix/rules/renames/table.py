@@ -11,6 +11,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from pallas_fix.facts.paths import whole
+from pallas_fix.facts.words import identifiers, imports_jax
 from pallas_fix.versions import Change, changed
 
 TABLES = Path(__file__).parent.parent / "tables"
@@ -91,6 +93,19 @@ def modules() -> Mapping[str, Row]:
 def last_words() -> frozenset[str]:
     """The last part of each old name: what a use of it ends with."""
     return frozenset(row.name.rpartition(".")[2] for row in _every())
+
+
+@cache
+def _parts() -> tuple[frozenset[str], ...]:
+    """The words of each old path, all of which are in a file that uses it."""
+    paths = {whole(row.name) for row in _every()}
+    return tuple({frozenset(path.split(".")) for path in paths})
+
+
+def may_use(text: str) -> bool:
+    """False for a text that uses no old name: it lacks some word of each."""
+    words = identifiers(text)
+    return any(parts <= words for parts in _parts()) and (imports_jax(text) or "jax._src" in text)
 
 
 def newest(named: Sequence[Row], oldest: Version) -> Row:
