@@ -20,6 +20,7 @@ from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.versions import changed
 
 _MESHES = frozenset({"plgpu.kernel", "plgpu.GPUMesh", "plgpu.Mesh"})
+_CALLS = _MESHES | {"plgpu.async_load_tmem", "plgpu.format_tcgen05_sparse_metadata"}
 _AXES = changed("0.6.0", fails="0.6.0")
 _TMEM = changed("0.7.1", fails="0.7.1")
 _SPARSE = changed("0.10.0", fails="0.10.0")
@@ -76,7 +77,7 @@ class GpuCalls(Rule):
             name = module.names.public(call.func)
             if name == "functools.partial" and call.args:
                 name = module.names.public(call.args[0])
-            if name is None or module.is_guarded(module.span(call)):
+            if name not in _CALLS or module.is_guarded(module.span(call)):
                 continue
             if name in _MESHES and argument(call, None, "axis_names") is not None:
                 edits = _split(module, call)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from pallas_fix.edits import Fix
 from pallas_fix.facts import Facts
+from pallas_fix.facts.words import imports_jax
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.rules.changed_calls import contexts, functions, varying
 from pallas_fix.rules.changed_calls.place import Place
@@ -77,6 +78,10 @@ class ChangedCall(Rule):
         r"jax\.experimental\.pjit\.pjit has been deprecated",
         r"`with mesh:` context manager has been deprecated",
     )
+
+    def concerns(self, text: str) -> bool:
+        """False for a text that imports nothing public of jax."""
+        return imports_jax(text)
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each place."""

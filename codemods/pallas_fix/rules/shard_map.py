@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pallas_fix.edits import Code, Edit, Fix, Replace
 from pallas_fix.facts import Facts
+from pallas_fix.facts.words import imports_jax
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.rules.sharding.groups import Group, Use, groups
 from pallas_fix.rules.sharding.imports import leftover, moved
@@ -64,6 +65,10 @@ class ShardMap(Rule):
         r"shard_map\(\) got an unexpected keyword argument '(?:auto|check_rep)'",
         r"shard_map\(\) takes (?:from 0 to 1|1) positional arguments? but \d+ were given",
     )
+
+    def concerns(self, text: str) -> bool:
+        """False for a text that imports nothing public of jax."""
+        return imports_jax(text)
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield a finding for each import whose uses are all repaired, else for each use."""

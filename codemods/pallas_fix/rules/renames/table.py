@@ -104,8 +104,8 @@ def _parts() -> tuple[frozenset[str], ...]:
 
 def may_use(text: str) -> bool:
     """False for a text that uses no old name: it lacks some word of each."""
-    words = identifiers(text)
-    return any(parts <= words for parts in _parts()) and (imports_jax(text) or "jax._src" in text)
+    words, public = identifiers(text), imports_jax(text)
+    return any(parts <= words and (public or "_src" in parts) for parts in _parts())
 
 
 def newest(named: Sequence[Row], oldest: Version) -> Row:
