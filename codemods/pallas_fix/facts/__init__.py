@@ -13,6 +13,7 @@ from pallas_fix.facts.comments import comments
 from pallas_fix.facts.constants import Constants
 from pallas_fix.facts.flow import TooLarge, Walker
 from pallas_fix.facts.guards import guarded
+from pallas_fix.facts.index import Index
 from pallas_fix.facts.launches import Launch, Launches
 from pallas_fix.facts.names import Function, Names
 from pallas_fix.facts.positions import Positions
@@ -73,6 +74,11 @@ class Facts:
         """The launches of the module, in the order in which they stand."""
         found = list(Launches(self.names, self.constants, self.allocations))
         return tuple(sorted(found, key=lambda launch: self.span(launch.call)))
+
+    @cached_property
+    def index(self) -> Index:
+        """The nodes of the module by what they are called."""
+        return Index.of(self.tree)
 
     @cached_property
     def backends(self) -> Backends:

@@ -179,11 +179,8 @@ def _used(module: Facts) -> Iterator[tuple[ast.expr, list[Row]]]:
     """The attributes, and calls, that stand for an old name; the longest path counts."""
     words = last_words()
     table = rows()
-    for node in ast.walk(module.tree):
-        if not isinstance(node, ast.Attribute) or node.attr not in words:
-            continue
-        if not isinstance(node.ctx, ast.Load):
-            continue
+    attributes = module.index.attributes
+    for node in (node for word in sorted(words & attributes.keys()) for node in attributes[word]):
         path = module.names.public(node)
         named = table.get(path) if path else None
         if named is None or named[0].rule:
@@ -202,8 +199,8 @@ def _imported(module: Facts) -> Iterator[tuple[Imported, list[Row]]]:
     """The names that `from ... import` brings and that have another name now."""
     table = rows()
     words = last_words()
-    for statement in ast.walk(module.tree):
-        if not isinstance(statement, ast.ImportFrom) or statement.level:
+    for statement in module.index.imports:
+        if statement.level:
             continue
         for alias in statement.names:
             if alias.name not in words:

@@ -17,14 +17,7 @@ def uses(
     versions of jax is left out.
     """
     words = {name.rpartition(".")[2] for name in names}
-    for node in ast.walk(module.tree):
-        if not isinstance(node, ast.Attribute | ast.Name) or not isinstance(node.ctx, ast.Load):
-            continue
-        if isinstance(node, ast.Attribute):
-            if node.attr not in words:
-                continue
-        elif not _is_imported(module, node, words):
-            continue
+    for node in _candidates(module, words):
         name = module.names.public(node)
         if name not in names or name is None:
             continue
@@ -32,6 +25,22 @@ def uses(
         call = parent if isinstance(parent, ast.Call) and parent.func is node else None
         if not module.is_guarded(module.span(call or node)):
             yield node, name, call
+
+
+def _candidates(module: Facts, words: Collection[str]) -> Iterator[ast.Attribute | ast.Name]:
+    """The nodes that may stand for a name that ends with one of the words."""
+    for word in sorted(words):
+        yield from module.index.attributes.get(word, ())
+    bound = {
+        alias.asname or alias.name
+        for statement in module.index.imports
+        for alias in statement.names
+        if alias.name in words
+    }
+    for name in sorted(bound):
+        for node in module.index.names.get(name, ()):
+            if _is_imported(module, node, words):
+                yield node
 
 
 def _is_imported(module: Facts, node: ast.Name, words: Collection[str]) -> bool:
