@@ -28,6 +28,7 @@ from pallas_fix.versions import changed
 
 _CHANGE = changed(warns="0.10.2", fails="0.11.2")
 _TRITON_HAS_DOT = Version("0.10.2")
+_TRITON_HAS_PARAMETERS = Version("0.6.2")  # as triton.CompilerParams
 _PARAMETERS = ("a", "b", "trans_a", "trans_b", "allow_tf32", "precision")
 
 
@@ -38,7 +39,8 @@ class PallasDot(Rule):
     `pl.dot(a, b)` becomes `jnp.dot(a, b, preferred_element_type=jnp.float32)`, and with `trans_a`
     or `trans_b` the `jax.lax.dot_general` of the same contraction. `allow_tf32` becomes the
     `precision` that it stood for. In a Triton kernel it becomes `plt.dot`, which takes the same
-    arguments.
+    arguments, where all jax that the code must run on have it (0.10.2); the launch asks for Triton
+    where jax does not choose it by itself (0.9.0 to 0.11.1).
 
     ## Why it fails
     `AttributeError: pl.dot was deprecated in JAX v0.11.0, and removed in JAX v0.12.0. Use
@@ -80,27 +82,27 @@ class PallasDot(Rule):
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each use of the function."""
         for node, _, call in uses(module, {"pl.dot"}):
-            made: tuple[Edit, ...] | Reason | None = self._triton(module, node)
-            if made is None and call is not None:
-                made = _called(module, call)
             yield self.reported(
                 module,
                 call or node,
                 f"`pl.dot` is {_CHANGE}: now a product of jax",
                 _CHANGE,
-                made or _handed_on(module, node),
+                self._made(module, node, call),
                 certain=call is not None,
             )
 
-    def _triton(self, module: Facts, node: ast.expr) -> tuple[Edit, ...] | None:
-        """`plt.dot`, in a kernel that is surely for Triton, on a jax that has it."""
-        if self.options.oldest < _TRITON_HAS_DOT or module.backends.of(node).name != TRITON:
-            return None
-        pin = pinned(module, node, self.options.versions)
-        if pin is None:
-            return None
-        spelled = module.names.spell("triton.dot", node)
-        return (Replace(module.span(node), Code(spelled.text)), *spelled.imports, *pin)
+    def _made(
+        self, module: Facts, node: ast.expr, call: ast.Call | None
+    ) -> tuple[Edit, ...] | Reason:
+        pin: tuple[Edit, ...] | None = ()
+        if module.backends.of(node).name == TRITON:
+            if self.options.oldest >= _TRITON_HAS_PARAMETERS:
+                pin = pinned(module, node, self.options.versions)
+            if self.options.oldest >= _TRITON_HAS_DOT and pin is not None:
+                spelled = module.names.spell("triton.dot", node)
+                return (Replace(module.span(node), Code(spelled.text)), *spelled.imports, *pin)
+        made = _handed_on(module, node) if call is None else _called(module, call)
+        return made if isinstance(made, Reason) else (*made, *(pin or ()))
 
 
 def _called(module: Facts, call: ast.Call) -> tuple[Edit, ...] | Reason:
