@@ -7,38 +7,24 @@ from collections.abc import Iterator, Sequence
 
 from packaging.version import Version
 
-from pallas_fix.edits import Code, Edit, RemoveArgument, RenameKeyword, Replace, SetKeyword
+from pallas_fix.edits import Code, Edit, RemoveArgument, RenameKeyword, SetKeyword
 from pallas_fix.facts import Facts
-from pallas_fix.facts.allocations import argument
 from pallas_fix.rules.access.given import is_none
-from pallas_fix.rules.access.kept import kept_comments
+from pallas_fix.rules.access.kept import comments_of_argument
 from pallas_fix.rules.base import Finding, Reason, Rule
-from pallas_fix.rules.parameters.dicts import Entries, entries, only_use
+from pallas_fix.rules.parameters.dicts import entries, unpacked
+from pallas_fix.rules.parameters.objects import CLASSES, Made, Objects
+from pallas_fix.rules.parameters.sources import Source, Sources
 from pallas_fix.versions import Change, changed
 
 _DICT = changed("0.6.2", fails="0.6.1")
 _OLD_CLASS = changed("0.4.33", fails="0.6.1")
+_LATE = changed("0.6.2", fails="0.9.1")
 _BACKEND = changed("0.6.2", fails="0.9.1")
 _DROPPED = changed(fails="0.9.1")
 _KEYWORDS = changed("0.6.2", fails="0.4.30")
 _NEW_CLASS = Version("0.6.2")
-_MODULES = {
-    "mosaic": "pltpu",
-    "mosaic_tpu": "pltpu",
-    "mosaic_params": "pltpu",
-    "triton": "triton",
-    "mosaic_gpu": "plgpu",
-}
-_OLD_NAMES = {"pltpu": "TPU", "triton": "Triton", "plgpu": "GPU"}
-_FIELDS = {
-    "pltpu": frozenset(
-        "dimension_semantics allow_input_fusion vmem_limit_bytes collective_id has_side_effects "
-        "flags internal_scratch_in_bytes serialization_format disable_bounds_checks".split()
-    ),
-    "triton": frozenset({"num_warps", "num_stages"}),
-    "plgpu": frozenset({"approx_math", "dimension_semantics", "max_concurrent_steps"}),
-}
-"""What the classes have taken as long as there are any."""
+_GPU = ("triton", "mosaic_gpu")
 
 
 class CompilerParams(Rule):
@@ -46,13 +32,19 @@ class CompilerParams(Rule):
 
     ## What it does
     - `compiler_params=dict(mosaic=dict(...))`, in any mixture of literals and calls, becomes
-    `pltpu.CompilerParams(...)`, that of `triton` `plt.CompilerParams(...)`; a cost estimate in it
-    becomes the argument `cost_estimate=` of the call; - `backend="mosaic_tpu"` goes,
-    `backend="triton"` becomes `compiler_params=plt.CompilerParams()`; - `num_warps=`,
-    `num_stages=` and `mosaic_params=` of the call itself become compiler parameters.
+      `pltpu.CompilerParams(...)`, that of `triton` `plt.CompilerParams(...)`, also where it comes
+      by variables, conditions, defaults, functions or `**options`;
+    - a dict that is made elsewhere is unpacked: `pltpu.CompilerParams(**params)`;
+    - a cost estimate in the dict becomes the argument `cost_estimate=` of the call;
+    - `{"mosaic_tpu": pltpu.CompilerParams(...)}` becomes what it holds, an empty dict `None`;
+    - `backend="mosaic_tpu"` goes, `backend="triton"` becomes
+      `compiler_params=plt.CompilerParams()`;
+    - `num_warps=`, `num_stages=` and `mosaic_params=` of the call itself become compiler
+      parameters.
 
     ## Why it fails
-    `TypeError: unhashable type: 'dict'` while the call is lowered, since jax 0.6.1;
+    `TypeError: unhashable type: 'dict'` while the call is lowered, since jax 0.6.1 (an empty dict
+    and one of objects, 0.9.1);
     `pallas_call() got an unexpected keyword argument 'backend'` since 0.9.1
     (jax/_src/pallas/pallas_call.py).
 
@@ -68,8 +60,9 @@ class CompilerParams(Rule):
     ```
 
     ## When it is not fixed
-    The dict is not written out, or used for something else too; it has parameters that no class
-    takes; it speaks of two backends and the kernel of none; the backend is no literal.
+    The dict is used for something else too; it has parameters that no class takes, or a cost
+    estimate that several launches may take; it speaks of two backends and the kernel of none; the
+    backend is no literal.
 
     ## What to do by hand
     Make the object of the backend: `pltpu.CompilerParams`, `plt.CompilerParams`.
@@ -91,6 +84,7 @@ class CompilerParams(Rule):
 
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each launch."""
+        sources = Sources(module, "compiler_params")
         for call in module.names.calls:
             name = module.names.public(call.func)
             if name == "functools.partial" and call.args:
@@ -98,123 +92,104 @@ class CompilerParams(Rule):
             if name != "pl.pallas_call" or module.is_guarded(module.span(call)):
                 continue
             given = {keyword.arg: keyword.value for keyword in call.keywords}
+            params = given.get("compiler_params")
             if "backend" in given:
-                yield self._backend(module, call, given["backend"], "compiler_params" in given)
+                yield self._backend(module, call, given["backend"], params)
             loose = [word for word in ("num_warps", "num_stages") if word in given]
             if loose:
-                yield self._loose(module, call, loose, "compiler_params" in given)
-            for word in ("compiler_params", "mosaic_params"):
-                if word in given:
-                    yield from self._params(module, call, word, given[word])
+                yield self._loose(module, call, loose, params)
+            if "mosaic_params" in given:
+                yield self._mosaic(module, call, given["mosaic_params"])
+            values = [params] if params is not None else []
+            values += unpacked(module, call, "compiler_params")
+            yield from self._params(module, call, [s for v in values for s in sources.of(v)])
 
-    def _params(
-        self, module: Facts, call: ast.Call, word: str, value: ast.expr
-    ) -> Iterator[Finding]:
-        found = entries(module, value)
-        if found is None:
+    def _params(self, module: Facts, call: ast.Call, found: list[Source]) -> Iterator[Finding]:
+        dicts = [source for source in found if entries(module, source.node) is not None]
+        if not dicts or any(module.is_guarded(module.span(source.node)) for source in found):
             return
-        message = f"`{word}=` as a dict is {_DICT}: now an object of the backend"
-        change = self._change
-        if isinstance(value, ast.Name) and not only_use(module, value, "compiler_params"):
-            yield self.reported(module, call, message, change, _SHARED)
+        if not all(source.alone for source in dicts):
+            yield self._dict(module, call, _SHARED)
             return
-        old = word == "mosaic_params"
-        choice = _chosen(module, call, Entries(value, ((word, value),)) if old else found)
-        if isinstance(choice, Reason):
-            yield self.reported(module, call, message, change, choice)
-            return
-        key, inner = choice
-        made = self._made(module, call, found.node, _MODULES[key], inner)
+        done: list[Made] = []
+        for source in dicts:
+            movable = source.direct or (len(found) == 1 and _handed_on(module, call, source))
+            made = Objects(module, call, old=self._old).of(source, movable=movable)
+            if isinstance(made, Reason):
+                yield self._dict(module, call, made)
+                return
+            done.append(made)
+        edits = [edit for made in done for edit in made.edits]
+        both = Made(edits, all(m.certain for m in done), all(m.late for m in done))
+        yield self._dict(module, call, both)
+
+    def _dict(
+        self, module: Facts, call: ast.Call, made: Made | Reason, word: str = "compiler_params"
+    ) -> Finding:
+        change = _LATE if isinstance(made, Made) and made.late else self._change
+        message = f"`{word}=` as a dict is {change}: now an object of the backend"
         if isinstance(made, Reason):
-            yield self.reported(module, call, message, change, made)
-            return
-        if old:
-            made.append(RenameKeyword(module.span(call), word, "compiler_params"))
-        yield self.reported(module, call, message, change, made)
+            return self.reported(module, call, message, change, made)
+        return self.reported(module, call, message, change, made.edits, certain=made.certain)
+
+    def _mosaic(self, module: Facts, call: ast.Call, value: ast.expr) -> Finding:
+        objects = Objects(module, call, old=self._old)
+        made = objects.inner(value, "mosaic_params", value, movable=True)
+        if isinstance(made, Made):
+            rename = RenameKeyword(module.span(call), "mosaic_params", "compiler_params")
+            made = Made([*made.edits, rename], made.certain)
+        return self._dict(module, call, made, "mosaic_params")
+
+    @property
+    def _old(self) -> bool:
+        return max(self.options.versions) < _NEW_CLASS
 
     @property
     def _change(self) -> Change:
         """The class has another name before jax 0.6.2, where the code runs on nothing newer."""
-        return _OLD_CLASS if max(self.options.versions) < _NEW_CLASS else _DICT
+        return _OLD_CLASS if self._old else _DICT
 
-    def _class(self, module: str) -> str:
-        old = max(self.options.versions) < _NEW_CLASS
-        return f"{module}.{_OLD_NAMES[module] if old else ''}CompilerParams"
-
-    def _made(
-        self, module: Facts, call: ast.Call, node: ast.expr, owner: str, inner: Entries
-    ) -> list[Edit] | Reason:
-        """What puts the object in the place of the dict at `node`."""
-        values = {str(name): value for name, value in inner.items}
-        cost = values.pop("cost_estimate", None)
-        dropped = [v for k, v in values.items() if k == "device_type" and is_none(v)]
-        values = {k: v for k, v in values.items() if v not in dropped}
-        unknown = values.keys() - _FIELDS[owner]
-        if unknown:
-            return _NOT_WRITTEN if "None" in unknown else _unknown(sorted(unknown))
-        spelled = module.names.spell(self._class(owner), call)
-        edits: list[Edit] = list(spelled.imports)
-        if cost is not None and not is_none(cost):
-            span = module.span(call)
-            code = Code("$cost", {"cost": module.span(cost)})
-            edits.append(SetKeyword(span, "cost_estimate", code))
-        if isinstance(inner.node, ast.Call):
-            # The call of dict() stays, with its layout and its comments: it gets the other name.
-            if inner.node is not node:
-                hole = {"inner": module.span(inner.node)}
-                edits.append(Replace(module.span(node), Code("$inner", hole)))
-            edits.append(Replace(module.span(inner.node.func), Code(spelled.text)))
-            gone = [value for value in (cost, *dropped) if value is not None]
-            edits += (RemoveArgument(module.span(inner.node), module.span(v)) for v in gone)
-            return [*edits, *kept_comments(module, node, [module.span(inner.node)])]
-        parts = {f"v_{name}": module.span(value) for name, value in values.items()}
-        text = ", ".join(f"{name}=$v_{name}" for name in values)
-        edits.append(Replace(module.span(node), Code(f"{spelled.text}({text})", parts)))
-        kept = [*parts.values(), *([module.span(cost)] if cost is not None else [])]
-        return [*edits, *kept_comments(module, node, kept)]
-
-    def _backend(self, module: Facts, call: ast.Call, value: ast.expr, params: bool) -> Finding:
+    def _backend(
+        self, module: Facts, call: ast.Call, value: ast.expr, params: ast.expr | None
+    ) -> Finding:
         drop = RemoveArgument(module.span(call), module.span(value))
         word = module.constants.fold(value)
         message = f"`backend=` of `pallas_call` is {_DROPPED}: the parameters say it"
-        if word in ("mosaic_tpu", None) or (word == "triton" and params):
+        if word in ("mosaic_tpu", None) or (not is_none(params) and word in _GPU):
             return self.reported(module, call, message, _DROPPED, [drop])
         if word != "triton":
             return self.reported(module, call, message, _BACKEND, _WORD)
         spelled = module.names.spell("triton.CompilerParams", call)
         code = Code(f"{spelled.text}()")
         put = SetKeyword(module.span(call), "compiler_params", code)
-        edits: list[Edit] = [put, *spelled.imports, drop]
-        return self.reported(module, call, message, _BACKEND, edits)
+        return self.reported(module, call, message, _BACKEND, [put, *spelled.imports, drop])
 
-    def _loose(self, module: Facts, call: ast.Call, words: Sequence[str], params: bool) -> Finding:
+    def _loose(
+        self, module: Facts, call: ast.Call, words: Sequence[str], params: ast.expr | None
+    ) -> Finding:
         message = f"{' and '.join(f'`{word}=`' for word in words)} of `pallas_call` is {_KEYWORDS}"
-        if params:
-            return self.reported(module, call, message, _KEYWORDS, _BOTH)
         given = {keyword.arg: keyword.value for keyword in call.keywords}
-        spelled = module.names.spell("triton.CompilerParams", call)
         parts = {word: module.span(given[word]) for word in words}
+        gone: list[Edit] = []
+        for word, part in parts.items():
+            gone.append(RemoveArgument(module.span(call), part))
+            gone += comments_of_argument(module, call, given[word], [part])
+        if params is not None and not is_none(params):
+            if not _takes_more(module, params, words):
+                return self.reported(module, call, message, _KEYWORDS, _BOTH)
+            inner = module.span(params)
+            more = [SetKeyword(inner, w, Code("$value", {"value": parts[w]})) for w in words]
+            return self.reported(module, call, message, _KEYWORDS, [*more, *gone])
+        spelled = module.names.spell("triton.CompilerParams", call)
         code = Code(f"{spelled.text}({', '.join(f'{word}=${word}' for word in words)})", parts)
-        span = module.span(call)
-        edits: list[Edit] = [SetKeyword(span, "compiler_params", code), *spelled.imports]
-        edits += (RemoveArgument(span, module.span(given[word])) for word in words)
-        return self.reported(module, call, message, _KEYWORDS, edits)
+        put = SetKeyword(module.span(call), "compiler_params", code)
+        return self.reported(module, call, message, _KEYWORDS, [put, *spelled.imports, *gone])
 
 
 _SHARED = Reason(
     "dict-is-shared",
     "the dict is used for something else too",
     "make pltpu.CompilerParams or plt.CompilerParams from it for the launch",
-)
-_NOT_WRITTEN = Reason(
-    "dict-not-written-out",
-    "what the dict holds cannot be seen",
-    "make pltpu.CompilerParams or plt.CompilerParams of it",
-)
-_TWO = Reason(
-    "two-backends",
-    "the dict speaks of several backends, and which one the kernel is for cannot be seen",
-    "make the object of the one: pltpu.CompilerParams or plt.CompilerParams",
 )
 _WORD = Reason(
     "backend-not-known",
@@ -228,33 +203,28 @@ _BOTH = Reason(
 )
 
 
-def _unknown(names: Sequence[str]) -> Reason:
-    return Reason(
-        "parameter-not-known",
-        f"no class takes {', '.join(names)}",
-        "see the fields of the CompilerParams of the backend in your jax, and drop the others",
+def _handed_on(module: Facts, call: ast.Call, source: Source) -> bool:
+    """True if a dict goes by one variable of the same function to this launch alone."""
+    value = next((k.value for k in call.keywords if k.arg == "compiler_params"), None)
+    if not isinstance(value, ast.Name):
+        return False
+    home = module.names.scope(value)
+    binding = module.names.binding(value, home)
+    if binding is None or binding.value is not source.node or value.id not in home.bindings:
+        return False
+    uses = (
+        node
+        for node in ast.walk(home.node)
+        if isinstance(node, ast.Name) and node.id == value.id and isinstance(node.ctx, ast.Load)
     )
+    return list(uses) == [value]
 
 
-def _chosen(module: Facts, call: ast.Call, outer: Entries) -> tuple[str, Entries] | Reason:
-    """The backend of a dict of parameters, and its part of them."""
-    if not outer.items:
-        return "mosaic", outer
-    keys = [str(key) for key, _ in outer.items]
-    if set(keys) <= _FIELDS["triton"]:
-        return "triton", outer
-    if not set(keys) <= _MODULES.keys():
-        return _NOT_WRITTEN if "None" in keys else _unknown([k for k in keys if k not in _MODULES])
-    if len(keys) > 1:
-        known = {"tpu": "mosaic", "triton": "triton", "mosaic_gpu": "mosaic_gpu"}
-        kernel = call.args[0] if call.args else argument(call, None, "kernel")
-        function = module.names.definition(kernel) if kernel is not None else None
-        inside = function.body[0] if isinstance(function, ast.FunctionDef) else None
-        backend = module.backends.by_names(inside) if inside is not None else None
-        wanted = known.get(backend or "")
-        outer = Entries(outer.node, tuple(item for item in outer.items if item[0] == wanted))
-        if len(outer.items) != 1:
-            return _TWO
-    [(key, value)] = outer.items
-    inner = entries(module, value)
-    return _NOT_WRITTEN if inner is None or key is None else (key, inner)
+def _takes_more(module: Facts, params: ast.expr, words: Sequence[str]) -> bool:
+    """True for an object of Triton's parameters that is made there, without these."""
+    if (
+        not isinstance(params, ast.Call)
+        or CLASSES.get(module.names.public(params.func) or "") != "triton"
+    ):
+        return False
+    return not params.args and not {None, *words} & {keyword.arg for keyword in params.keywords}

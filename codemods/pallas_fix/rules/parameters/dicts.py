@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pallas_fix.facts import Facts
@@ -33,17 +34,35 @@ def entries(module: Facts, value: ast.expr) -> Entries | None:
     return None
 
 
-def only_use(module: Facts, name: ast.Name, keyword: str) -> bool:
-    """True if a variable is used for nothing but the argument `keyword=` of calls."""
-    home = module.names.lookup(name.id, module.names.scope(name))
+def unpacked(module: Facts, call: ast.Call, word: str) -> Iterator[ast.expr]:
+    """The values that dicts which a call unpacks have for a keyword."""
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            continue
+        found = entries(module, keyword.value)
+        yield from (value for key, value in (found.items if found else ()) if key == word)
+        if isinstance(keyword.value, ast.Name):
+            yield from (value for key, value in stored(module, keyword.value) if key == word)
+
+
+def stored(module: Facts, name: ast.Name) -> Iterator[tuple[str | None, ast.expr]]:
+    """The items that are put into the dict of a variable: `d[key] = value`, `d.update(...)`."""
     for node in ast.walk(module.tree):
-        if not isinstance(node, ast.Name) or node.id != name.id:
-            continue
-        if isinstance(node.ctx, ast.Store):
-            continue
-        if module.names.lookup(node.id, module.names.scope(node)) != home:
-            continue
-        around = module.names.parent[node]
-        if not (isinstance(around, ast.keyword) and around.arg == keyword):
-            return False
-    return True
+        match node:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name() as owner, slice=key)]):
+                if same(module, owner, name):
+                    folded = module.constants.fold(key)
+                    yield folded if isinstance(folded, str) else None, node.value
+            case ast.Call(func=ast.Attribute(value=ast.Name() as owner, attr="update")):
+                if same(module, owner, name):
+                    yield from ((None, value) for value in node.args)
+                    yield from ((item.arg, item.value) for item in node.keywords)
+
+
+def same(module: Facts, one: ast.Name, other: ast.Name) -> bool:
+    """True if two names are of one variable."""
+    if one.id != other.id:
+        return False
+    found = module.names.lookup(one.id, module.names.scope(one))
+    there = module.names.lookup(other.id, module.names.scope(other))
+    return found is not None and there is not None and found[0] is there[0]
