@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from pallas_fix.edits import Edit
 from pallas_fix.facts import Facts
-from pallas_fix.rules.arguments.edits import Place, repaired
-from pallas_fix.rules.arguments.table import arguments, may_call, triggers
-from pallas_fix.rules.base import Finding, Rule
+from pallas_fix.rules.arguments.edits import Place, repaired, repaired_option
+from pallas_fix.rules.arguments.options import Option, options
+from pallas_fix.rules.arguments.table import Argument, arguments, may_call, triggers
+from pallas_fix.rules.base import Finding, Reason, Rule
 
 
 class ChangedArgument(Rule):
@@ -17,7 +19,7 @@ class ChangedArgument(Rule):
     ## What it does
     Renames keywords (`out_shape=` of `plgpu.kernel` is `out_type=`), gives keywords to what was
     once given by position, and drops arguments that say what is the default now. It sees calls,
-    calls through `functools.partial`, and a `dict(...)` that is unpacked into one call. Which
+    calls through `functools.partial`, and dicts of the file that are unpacked into calls. Which
     arguments these are, and since when, stands in [the tables](../arguments.md).
 
     ## Why it fails
@@ -69,14 +71,29 @@ class ChangedArgument(Rule):
             rows = table.get(name or "")
             if not rows or module.is_guarded(module.span(call)):
                 continue
+            unpacked = list(options(module, call, lambda other: _called(module, other)[0]))
+            given = {keyword.arg for keyword in call.keywords} | {o.name for o in unpacked}
             for row in rows:
-                for where in (place, *_unpacked(module, place)):
-                    made = repaired(module, where, row)
-                    if made is None:
-                        continue
-                    yield self.reported(
-                        module, where.call, row.what.format(f"is {row.change}"), row.change, made
-                    )
+                answers = [repaired(module, place, row)]
+                same = [option for option in unpacked if option.name == row.old]
+                answers.append(_repaired(module, same, row, given))
+                for made in answers:
+                    if made is not None:
+                        what = row.what.format(f"is {row.change}")
+                        yield self.reported(module, call, what, row.change, made)
+
+
+def _repaired(
+    module: Facts, found: list[Option], row: Argument, given: Collection[str | None]
+) -> list[Edit] | Reason | None:
+    """What a row makes of an argument that several places may put into the dict of a call."""
+    edits: list[Edit] = []
+    for option in found:
+        made = repaired_option(module, option, row, given)
+        if isinstance(made, Reason):
+            return made
+        edits += made
+    return edits or None
 
 
 def _called(module: Facts, call: ast.Call) -> tuple[str | None, Place]:
@@ -89,26 +106,21 @@ def _called(module: Facts, call: ast.Call) -> tuple[str | None, Place]:
     if name is None:
         origin = module.constants.origin(call.func)
         if isinstance(origin, ast.Call):
-            inner = module.names.public(origin.func)
+            inner, partial = _applied(module, origin)
+            if partial:
+                given = (*origin.args[1:], *call.args)
+                return inner, Place(call, given, call.func, bound=True)
             return (f"{inner}()" if inner else None), place
     return name, place
 
 
-def _unpacked(module: Facts, place: Place) -> Iterator[Place]:
-    """The `dict(...)` that a call unpacks, if it is bound once and used for nothing else."""
-    for keyword in place.call.keywords:
-        if keyword.arg is not None or not isinstance(keyword.value, ast.Name):
-            continue
-        origin = module.constants.origin(keyword.value)
-        if not isinstance(origin, ast.Call) or not isinstance(origin.func, ast.Name):
-            continue
-        uses = [
-            node
-            for node in ast.walk(module.tree)
-            if isinstance(node, ast.Name)
-            and node.id == keyword.value.id
-            and isinstance(node.ctx, ast.Load)
-        ]
-        is_dict = origin.func.id == "dict" and not origin.args
-        if is_dict and uses == [keyword.value] and not module.is_guarded(module.span(origin)):
-            yield Place(origin, (), place.func)
+def _applied(module: Facts, call: ast.Call) -> tuple[str | None, bool]:
+    """What a call calls or applies partially, and whether that is so."""
+    name = module.names.public(call.func)
+    if name == "functools.partial" and call.args:
+        return module.names.public(call.args[0]), True
+    origin = module.constants.origin(call.func)
+    if name is None and isinstance(origin, ast.Call):
+        inner, partial = _applied(module, origin)
+        return (inner, False) if partial else (None, False)
+    return name, False
