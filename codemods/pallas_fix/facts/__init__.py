@@ -12,7 +12,7 @@ from pallas_fix.facts.backends import Backends
 from pallas_fix.facts.comments import comments
 from pallas_fix.facts.constants import Constants
 from pallas_fix.facts.flow import TooLarge, Walker
-from pallas_fix.facts.guards import guarded
+from pallas_fix.facts.guards import Guards
 from pallas_fix.facts.index import Index
 from pallas_fix.facts.launches import Launch, Launches
 from pallas_fix.facts.names import Function, Names
@@ -62,12 +62,17 @@ class Facts:
         return self.span(outer).contains(self.span(inner))
 
     @cached_property
-    def _guarded(self) -> tuple[Span, ...]:
-        return tuple(self.span(node) for node in guarded(self.names))
+    def _guards(self) -> Guards:
+        return Guards(self.names, self.span)
 
     def is_guarded(self, span: Span) -> bool:
         """True for code in an arm of somebody's test for versions of jax (`facts.guards`)."""
-        return any(outer.contains(span) for outer in self._guarded)
+        return self._guards.hold(span)
+
+    @property
+    def polyfilled(self) -> frozenset[str]:
+        """The canonical names that the file itself assigns onto modules: `pl.load`."""
+        return self._guards.polyfilled
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:

@@ -9,33 +9,60 @@ from pallas_fix.facts.paths import short
 
 Import = ast.Import | ast.ImportFrom
 
-_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_MISSING = frozenset({"ImportError", "ModuleNotFoundError"})
+_ERRORS = _MISSING | {"Exception", "BaseException"}
 _PALLAS = frozenset({"pl", "pltpu", "plgpu", "triton", "plsc", "fuser"})
+# Modules that every jax has had since Pallas is there (jax/__init__.py, jax/experimental).
+_ALWAYS = frozenset(
+    "jnp lax jax.nn jax.random jax.scipy jax.experimental jax.tree_util jax.sharding jax.dtypes "
+    "jax.profiler jax.debug jax.image jax.ops jax.stages jax.experimental.mesh_utils "
+    "jax.experimental.multihost_utils jax.experimental.checkify".split()
+)
 
 
 def optional(tree: ast.AST) -> Iterator[tuple[Import, ast.alias]]:
     """The imports of names that other code stands in for where jax does not have them.
 
-    The import of a module of Pallas is none of them, unless another import takes its place: a file
-    that asks whether there is Pallas at all says nothing of versions.
+    The import of jax, of a module of Pallas, or of one that every jax has is none of them, unless
+    another import takes its place: a file that asks whether there is Pallas at all says nothing
+    of versions.
     """
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Try) or not any(map(_catches, node.handlers)):
+        if isinstance(node, ast.Try) and any(catches(h.type) for h in node.handlers):
+            tried = list(_imports(node.body))
+            instead = [found for handler in node.handlers for found in _imports(handler.body)]
+        elif isinstance(node, ast.With) and any(map(_suppresses, node.items)):
+            tried, instead = list(_imports(node.body)), []
+        else:
             continue
-        tried = list(_imports(node.body))
-        instead = [found for handler in node.handlers for found in _imports(handler.body)]
         for here, there in ((tried, instead), (instead, tried)):
             bound = {alias.asname or alias.name for _, alias in there}
             for statement, alias in here:
                 local = alias.asname or alias.name
-                if local in bound or not _is_pallas(statement, alias):
+                if local in bound or not is_always_there(statement, alias):
                     yield statement, alias
 
 
-def _catches(handler: ast.ExceptHandler) -> bool:
-    if handler.type is None:
+def catches(caught: ast.expr | None, errors: frozenset[str] = _ERRORS) -> bool:
+    """True if one of the errors that a handler is for means that an import fails."""
+    if caught is None:
         return True
-    return any(isinstance(n, ast.Name) and n.id in _ERRORS for n in ast.walk(handler.type))
+    return any(isinstance(n, ast.Name) and n.id in errors for n in ast.walk(caught))
+
+
+def is_always_there(statement: Import, alias: ast.alias) -> bool:
+    """True for the import of a module that is there wherever there is jax, or Pallas."""
+    if isinstance(statement, ast.Import):
+        return alias.name.partition(".")[0] == "jax"
+    name = short(f"{'.' * statement.level}{statement.module or ''}.{alias.name}")
+    return name in _PALLAS or name in _ALWAYS
+
+
+def _suppresses(item: ast.withitem) -> bool:
+    call = item.context_expr
+    func = call.func if isinstance(call, ast.Call) else None
+    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", None)
+    return name == "suppress" and catches(call, _MISSING)
 
 
 def _imports(body: list[ast.stmt]) -> Iterator[tuple[Import, ast.alias]]:
@@ -43,8 +70,3 @@ def _imports(body: list[ast.stmt]) -> Iterator[tuple[Import, ast.alias]]:
         for node in ast.walk(statement):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 yield from ((node, alias) for alias in node.names)
-
-
-def _is_pallas(statement: Import, alias: ast.alias) -> bool:
-    module = statement.module if isinstance(statement, ast.ImportFrom) else None
-    return short(f"{module}.{alias.name}" if module else alias.name) in _PALLAS

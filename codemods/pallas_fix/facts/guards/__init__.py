@@ -1,0 +1,104 @@
+"""Code that is left alone: shims for several versions of jax, and tests that expect an error.
+
+A shim is code that asks what this jax is or has, and has something for either answer. Neither
+arm is touched, nor what only runs after the test. What asks (`probes`):
+
+- a version: `__version__`, `__version_info__`, `jax.version`, `importlib.metadata.version("jax")`,
+  also Python's, with what is computed of it in constants, attributes, parameters and functions;
+- a name: `hasattr` and `getattr` of jax or of a module that may be jax, `dir`, `vars`, `__dict__`,
+  `try/except AttributeError`, the import of a name under `try/except ImportError` (`optional`);
+- a keyword: `inspect.signature` of something of jax, `try/except TypeError`;
+- a flag or function that another module keeps, if its name speaks of versions (`words`).
+
+What asks whether there is Pallas at all, which backend there is (`jax.default_backend()`), whether
+kernels are interpreted, or what an ordinary flag says, is no shim.
+
+What a shim binds is left alone where it is used (`uses`): the name and its call, but not the
+arguments. So are the uses of a name that the file assigns onto a module (`patches`). A function
+with `pytest.raises` or `pytest.warns` in it is left alone as a whole: what it runs is to fail.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+from pallas_fix.edits import Span
+from pallas_fix.facts.guards.arms import Arms
+from pallas_fix.facts.guards.objects import Objects
+from pallas_fix.facts.guards.patches import Patch, Patches, polyfilled
+from pallas_fix.facts.guards.probes import Probes
+from pallas_fix.facts.guards.tries import Tries
+from pallas_fix.facts.guards.uses import of_chosen, of_dicts, of_polyfills
+from pallas_fix.facts.names import Names
+
+
+class Guards:
+    """The code of one module that is left alone."""
+
+    def __init__(self, names: Names, span: Callable[[ast.AST], Span]) -> None:
+        self._names = names
+        self._span = span
+
+    def hold(self, span: Span) -> bool:
+        """True for code at `span` that is left alone."""
+        return span in self._exact or any(outer.contains(span) for outer in self._regions)
+
+    @cached_property
+    def polyfilled(self) -> frozenset[str]:
+        """The canonical names that the file assigns onto modules: `pl.load`."""
+        return polyfilled(self._patches)
+
+    @cached_property
+    def _patches(self) -> tuple[Patch, ...]:
+        return tuple(Patches(self._names, self._objects))
+
+    @cached_property
+    def _objects(self) -> Objects:
+        return Objects(self._names)
+
+    @cached_property
+    def _nodes(self) -> tuple[ast.AST, ...]:
+        """What is left alone with all that is in it."""
+        return tuple(self._find())
+
+    def _find(self) -> Iterator[ast.AST]:
+        tries = Tries(self._names)
+        arms = Arms(self._names, Probes(self._names, self._objects, tries), tries)
+        yield from (statement for statement, _ in tries.optional)
+        for node in ast.walk(self._names.tree):
+            yield from arms.of(node)
+        for patch in self._patches:
+            yield patch.node
+            if patch.value is not None:
+                yield from self._defined(patch.value)
+
+    def _defined(self, value: ast.expr) -> Iterator[ast.AST]:
+        """The function or class of the file that is put onto jax."""
+        definition = self._names.definition(value)
+        if definition is not None:
+            yield definition
+        elif isinstance(value, ast.Name):
+            binding = self._names.binding(value, self._names.scope(value))
+            if binding is not None and isinstance(binding.node, ast.ClassDef):
+                yield binding.node
+
+    @cached_property
+    def _regions(self) -> tuple[Span, ...]:
+        inner = (*self._nodes, *of_dicts(self._names, self._nodes))
+        kept: list[Span] = []
+        spans = {self._span(node) for node in inner}
+        for span in sorted(spans, key=lambda s: (s.line, s.column, -s.end_line, -s.end_column)):
+            if not (kept and kept[-1].contains(span)):
+                kept.append(span)
+        return tuple(kept)
+
+    @cached_property
+    def _exact(self) -> frozenset[Span]:
+        """What is left alone itself, but not the code in it."""
+        uses = (*of_polyfills(self._names, self.polyfilled), *of_chosen(self._names, self._nodes))
+        return frozenset(map(self._span, uses))
+
+
+__all__ = ["Guards"]

@@ -1,0 +1,373 @@
+"""Which expressions ask what this jax is, or has."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from functools import cached_property
+
+from pallas_fix.facts.guards.objects import Objects
+from pallas_fix.facts.guards.tries import Tries
+from pallas_fix.facts.guards.words import (
+    is_of_shims,
+    is_ordinary,
+    is_predicate,
+    is_version_of_jax,
+    speaks,
+    speaks_where_imported,
+)
+from pallas_fix.facts.names import Function, Names
+from pallas_fix.facts.scopes import FUNCTIONS, Binding, defaults
+
+_NAMES = frozenset({"hasattr", "getattr"})
+_OF_OBJECTS = frozenset("hasattr dir vars type callable isinstance issubclass".split())
+_READS = ("inspect.", "dataclasses.fields", "typing.get_")
+_PYTHON = ("sys.version_info", "sys.hexversion", "platform.python_version")
+_ENVIRONMENT = ("os.environ", "os.getenv")
+# Functions that make of a version or an answer another form of it.
+_FORMS = frozenset(
+    "bool int float str tuple list map any all len sorted min max dict set zip next iter "
+    "SimpleNamespace Version parse LooseVersion StrictVersion".split()
+)
+_FORMING = ("re.", "operator.", "functools.reduce", "packaging.", "itertools.")
+_TRUTHS = frozenset({"bool", "any", "all"})
+_NUMBERED = re.compile(r"\W*(?:jax(?:lib)?\W+)?0\.\d+(?:\.\d+)*\w*")
+_ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_CHOSEN = (ast.Name, ast.Attribute, ast.Lambda)
+
+
+class Kind(IntEnum):
+    """What an expression has to do with the version of jax.
+
+    A `CHOICE` is an object that some test has picked, as `getattr(pltpu, "CompilerParams", None)`:
+    it only tells of versions where it is compared or taken for true. An `ANSWER` always does.
+    """
+
+    NOTHING = 0
+    CHOICE = 1
+    ANSWER = 2
+
+
+class Probes:
+    """The tests of one module that are about versions, names or keywords."""
+
+    def __init__(self, names: Names, objects: Objects, tries: Tries) -> None:
+        self._names = names
+        self._objects = objects
+        self._tries = tries
+        self._known: dict[object, Kind] = {}
+
+    def asks(self, test: ast.expr) -> bool:
+        """True if the truth of an expression depends on what this jax is or has."""
+        return self.kind(test) > Kind.NOTHING
+
+    def kind(self, expr: ast.expr) -> Kind:
+        """What an expression has to do with the version of jax."""
+        match expr:
+            case ast.Name():
+                return self._name(expr)
+            case ast.Attribute():
+                return self._attribute(expr)
+            case ast.Call():
+                return self._call(expr)
+            case ast.Compare():
+                return self._compare(expr)
+            case ast.BoolOp(values=values):
+                return max(map(self.kind, values))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return Kind.ANSWER if self.asks(operand) else Kind.NOTHING
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                if not self.asks(test):
+                    return max(self.kind(body), self.kind(orelse))
+                both = isinstance(body, ast.Constant) and isinstance(orelse, ast.Constant)
+                return Kind.ANSWER if both else Kind.CHOICE
+            case ast.Subscript(value=value, slice=index):
+                return self._subscript(value, index)
+            case ast.NamedExpr(value=value) | ast.Starred(value=value) | ast.Await(value=value):
+                return self.kind(value)
+            case ast.Lambda() | ast.Constant():
+                return Kind.NOTHING
+        inner = _inner(expr)
+        return Kind.ANSWER if self._any_answer(inner) else Kind.NOTHING
+
+    def is_in_arm(self, node: ast.AST) -> bool:
+        """True for what runs only in an arm of a shim, inside of its own function."""
+        key = ("arm", node)
+        if key in self._known:
+            return self._known[key] > Kind.NOTHING
+        self._known[key] = Kind.NOTHING
+        found = self._find_arm(node)
+        self._known[key] = Kind.ANSWER if found else Kind.NOTHING
+        return found
+
+    def _find_arm(self, node: ast.AST) -> bool:
+        here = node
+        while here in self._names.parent:
+            above = self._names.parent[here]
+            if isinstance(above, (*FUNCTIONS, ast.ClassDef)):
+                return False
+            if isinstance(above, ast.If | ast.While) and here is not above.test:
+                if self.asks(above.test):
+                    return True
+            elif isinstance(above, ast.Match) and here is not above.subject:
+                if self.asks(above.subject):
+                    return True
+            elif isinstance(above, ast.Try | ast.With) and self._tries.is_shim(above):
+                return True
+            here = above
+        return False
+
+    def _any_answer(self, exprs: Iterable[ast.expr]) -> bool:
+        return any(self.kind(expr) is Kind.ANSWER for expr in exprs)
+
+    def _compare(self, node: ast.Compare) -> Kind:
+        operands = (node.left, *node.comparators)
+        kinds = [self.kind(operand) for operand in operands]
+        if Kind.ANSWER in kinds:
+            return Kind.ANSWER
+        if Kind.CHOICE in kinds:
+            return Kind.ANSWER if any(map(self._is_fixed, operands)) else Kind.NOTHING
+        ordered = any(isinstance(operator, _ORDER) for operator in node.ops)
+        return Kind.ANSWER if ordered and any(map(_is_number, operands)) else Kind.NOTHING
+
+    def _is_fixed(self, expr: ast.expr) -> bool:
+        path = self._names.path(expr) if isinstance(expr, ast.Name | ast.Attribute) else None
+        return isinstance(expr, ast.Constant) or (path or "").startswith("jax.")
+
+    def _subscript(self, value: ast.expr, index: ast.expr) -> Kind:
+        if self.kind(value) is Kind.ANSWER or self._is_in_environment(value, index):
+            return Kind.ANSWER
+        return Kind.CHOICE if self.asks(index) else Kind.NOTHING
+
+    def _call(self, node: ast.Call) -> Kind:
+        func, args = node.func, node.args
+        path = self._names.path(func) or (func.id if isinstance(func, ast.Name) else "")
+        about_jax = bool(args) and self._objects.is_jax(args[0])
+        if path in _NAMES and args and _is_ref(args[0]):
+            about_jax = True
+        if path == "getattr":
+            if about_jax:
+                return Kind.CHOICE
+            return max(map(self.kind, args[1:]), default=Kind.NOTHING)
+        if about_jax and (path in _OF_OBJECTS or path.startswith(_READS)):
+            return Kind.ANSWER
+        if _names_jax(node) and is_version_of_jax(path.replace("distribution", "version")):
+            return Kind.ANSWER
+        if args and self._is_in_environment(func, args[0]):
+            return Kind.ANSWER
+        definition = self._names.definition(func)
+        if definition is not None:
+            return self._function(definition)
+        if isinstance(func, ast.Attribute) and self._is_answer(func.value):
+            return Kind.ANSWER
+        if path.startswith(("jax.", "jaxlib.")):
+            return Kind.ANSWER if is_version_of_jax(path) else Kind.NOTHING
+        if self._is_called(func):
+            return Kind.ANSWER
+        if path.rpartition(".")[2] in _FORMS or path.startswith(_FORMING):
+            if path in _TRUTHS and args:
+                return Kind.ANSWER if self.asks(args[0]) else Kind.NOTHING
+            return Kind.ANSWER if self._any_answer(_passed(node)) else Kind.NOTHING
+        if any(isinstance(a, ast.Constant) and _is_number(a) for a in args) and (
+            self._is_imported(func)
+        ):
+            return Kind.ANSWER
+        return Kind.ANSWER if any(map(_has_version, _passed(node))) else Kind.NOTHING
+
+    def _is_answer(self, expr: ast.expr) -> bool:
+        """True for a version, and not for the module of somebody's shims."""
+        path = self._names.path(expr)
+        outside = path is not None and path.partition(".")[0] not in ("jax", "jaxlib", "sys")
+        return not outside and self.kind(expr) is Kind.ANSWER
+
+    def _is_called(self, func: ast.expr) -> bool:
+        """True for a function that is called after versions, or a question to a module of shims."""
+        if isinstance(func, ast.Name) and self._names.lookup(func.id, self._names.scope(func)):
+            return self._name(func) is Kind.ANSWER
+        if isinstance(func, ast.Name | ast.Attribute):
+            path = self._names.path(func)
+            if path is not None:
+                return _imported(path) is Kind.ANSWER
+            return speaks(func.id if isinstance(func, ast.Name) else func.attr)
+        return False
+
+    def _is_imported(self, func: ast.expr) -> bool:
+        path = self._names.path(func)
+        if path is None:
+            return isinstance(func, ast.Name) and self._names.star
+        return not is_ordinary(path)
+
+    def _is_in_environment(self, value: ast.expr, key: ast.expr) -> bool:
+        path = self._names.path(value) or ""
+        word = key.value if isinstance(key, ast.Constant) else None
+        return path.startswith(_ENVIRONMENT) and isinstance(word, str) and speaks(word)
+
+    def _function(self, function: Function) -> Kind:
+        """What a function of the file answers, as far as its returns tell."""
+        if function in self._known:
+            return self._known[function]
+        self._known[function] = Kind.NOTHING
+        if isinstance(function, ast.Lambda):
+            found = self.kind(function.body)
+        else:
+            found = Kind.ANSWER if speaks(function.name) else Kind.NOTHING
+            for node in ast.walk(function):
+                if isinstance(node, ast.Return) and node.value is not None:
+                    found = max(found, self.kind(node.value), self._set(node, node.value))
+        self._known[function] = found
+        return found
+
+    def _set(self, node: ast.AST, value: ast.expr) -> Kind:
+        """What a value says that is given in one arm of a shim."""
+        is_flag = isinstance(value, ast.Constant) and isinstance(value.value, bool | str | None)
+        if not (is_flag or isinstance(value, _CHOSEN)) or not self.is_in_arm(node):
+            return Kind.NOTHING
+        return Kind.ANSWER if is_flag else Kind.CHOICE
+
+    def _attribute(self, node: ast.Attribute) -> Kind:
+        path = self._names.path(node)
+        dunder = node.attr.startswith("__") and node.attr.endswith("__")
+        if node.attr in ("__version__", "__version_info__") or (path or "").startswith(_PYTHON):
+            return Kind.ANSWER
+        if path is None or dunder:
+            if dunder and (self._objects.is_jax(node.value) or self.asks(node.value)):
+                return Kind.ANSWER
+            if speaks(node.attr) or self.kind(node.value) is Kind.ANSWER:
+                return Kind.ANSWER
+            return self._own(node.attr)
+        return _imported(path)
+
+    def _name(self, node: ast.Name) -> Kind:
+        if speaks(node.id):
+            return Kind.ANSWER
+        found = self._names.lookup(node.id, self._names.scope(node))
+        if found is None:
+            unknown = self._names.star and node.id.isupper() and speaks_where_imported(node.id)
+            return Kind.ANSWER if unknown else Kind.NOTHING
+        key = (id(found[0]), node.id)
+        if key not in self._known:
+            self._known[key] = Kind.NOTHING
+            one = self._names.binding(node, self._names.scope(node))
+            bindings = found[1] if one is None else [one]
+            self._known[key] = max(self._binding(b, node.id) for b in bindings)
+        return self._known[key]
+
+    def _binding(self, binding: Binding, name: str) -> Kind:
+        if binding.kind == "import":
+            is_choice = (binding.node, name) in self._tries.optional
+            if is_choice and binding.target.startswith("jax."):
+                return Kind.CHOICE
+            return _imported(binding.target)
+        if binding.kind == "param" and isinstance(binding.node, ast.arg):
+            return Kind.ANSWER if self._any_answer(self._given(binding, name)) else Kind.NOTHING
+        if binding.kind == "unpack" and isinstance(binding.node, ast.Assign):
+            return Kind.ANSWER if self._any_answer([binding.node.value]) else Kind.NOTHING
+        if binding.kind != "assign" or binding.value is None:
+            return Kind.NOTHING
+        return max(self.kind(binding.value), self._set(binding.node, binding.value))
+
+    def _given(self, binding: Binding, name: str) -> Iterator[ast.expr]:
+        """What a parameter may be: its default, and what the file's own calls pass."""
+        arguments = self._names.parent[binding.node]
+        if isinstance(arguments, ast.arguments) and isinstance(binding.node, ast.arg):
+            default = defaults(arguments).get(binding.node)
+            if default is not None:
+                yield default
+        yield from self._objects.passed(binding, name)
+
+    def _own(self, attribute: str) -> Kind:
+        """What an attribute of some object of the file says: `self.old = version < (0, 7)`."""
+        if attribute not in self._attributes:
+            return Kind.NOTHING
+        key = ("attribute", attribute)
+        if key not in self._known:
+            self._known[key] = Kind.NOTHING
+            self._known[key] = max(
+                self._function(given)
+                if isinstance(given, ast.FunctionDef)
+                else max(self.kind(given), self._set(self._names.parent[given], given))
+                for given in self._attributes[attribute]
+            )
+        return self._known[key]
+
+    @cached_property
+    def _attributes(self) -> dict[str, list[ast.expr | ast.FunctionDef]]:
+        """What the file gives to attributes, and the methods that are read like them."""
+        found: dict[str, list[ast.expr | ast.FunctionDef]] = {}
+        for node in ast.walk(self._names.tree):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                in_class = isinstance(self._names.parent[node], ast.ClassDef)
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    if isinstance(target, ast.Attribute):
+                        found.setdefault(target.attr, []).append(node.value)
+                    elif in_class and isinstance(target, ast.Name):
+                        found.setdefault(target.id, []).append(node.value)
+            elif (
+                isinstance(node, ast.FunctionDef)
+                and node.decorator_list
+                and isinstance(self._names.parent[node], ast.ClassDef)
+            ):
+                found.setdefault(node.name, []).append(node)
+        return found
+
+
+def _imported(path: str) -> Kind:
+    """What the path of something from another module says."""
+    module, _, name = path.rpartition(".")
+    root = path.lstrip(".").partition(".")[0]
+    if path.startswith(_PYTHON):
+        return Kind.ANSWER
+    if root in ("jax", "jaxlib"):
+        return Kind.ANSWER if is_version_of_jax(path) or ".__" in path else Kind.NOTHING
+    if root in ("packaging", "importlib", "pkg_resources", "inspect", "sys", "os"):
+        return Kind.NOTHING
+    if speaks_where_imported(name):
+        return Kind.ANSWER
+    asking = (name.isupper() or is_predicate(name)) and not is_ordinary(name)
+    return Kind.ANSWER if asking and is_of_shims(module) else Kind.NOTHING
+
+
+def _passed(node: ast.Call) -> list[ast.expr]:
+    return [*node.args, *(keyword.value for keyword in node.keywords)]
+
+
+def _names_jax(node: ast.Call) -> bool:
+    """True for `version("jax")`."""
+    return any(isinstance(a, ast.Constant) and a.value in ("jax", "jaxlib") for a in node.args)
+
+
+def _is_ref(expr: ast.expr) -> bool:
+    """True for what is called a ref: which methods it has, jax decides."""
+    return isinstance(expr, ast.Name) and (expr.id == "ref" or expr.id.endswith("_ref"))
+
+
+def _is_number(expr: ast.expr) -> bool:
+    """True for what looks like a version of jax: `"0.7"`, `(0, 7, 0)`, `Version("0.7")`."""
+    match expr:
+        case ast.Constant(value=str(text)):
+            return _NUMBERED.fullmatch(text) is not None
+        case ast.Tuple(elts=[ast.Constant(value=0), ast.Constant(value=int()), *_]):
+            return True
+        case ast.Call(func=ast.Name(id="Version" | "parse"), args=[only]):
+            return _is_number(only)
+        case ast.Call(func=ast.Attribute(attr="Version" | "parse"), args=[only]):
+            return _is_number(only)
+    return False
+
+
+def _has_version(expr: ast.expr) -> bool:
+    return any(
+        isinstance(n, ast.Attribute) and n.attr in ("__version__", "__version_info__")
+        for n in ast.walk(expr)
+    )
+
+
+def _inner(expr: ast.expr) -> Iterator[ast.expr]:
+    """The expressions that one is made of; of a comprehension also what it runs over."""
+    for child in ast.iter_child_nodes(expr):
+        if isinstance(child, ast.expr):
+            yield child
+        elif isinstance(child, ast.comprehension):
+            yield from (child.iter, *child.ifs)
