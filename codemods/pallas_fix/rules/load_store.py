@@ -10,7 +10,7 @@ from pallas_fix.facts import Facts
 from pallas_fix.facts.backends import MOSAIC_GPU, TPU, TRITON, Backend
 from pallas_fix.rules.access.given import given, is_none
 from pallas_fix.rules.access.handed import calls_of
-from pallas_fix.rules.access.indexes import bracketed
+from pallas_fix.rules.access.indexes import bracketed, may_overrun
 from pallas_fix.rules.access.kept import kept_comments
 from pallas_fix.rules.access.masked import chosen, may_be_none, with_at
 from pallas_fix.rules.access.pinned import pinned
@@ -140,7 +140,8 @@ class LoadStore(Rule):
             if pin is None:
                 return _Made(None, _HIDDEN_LAUNCH)
             edits = (*with_at(module, f"triton.{kind}", call, arguments), *pin)
-            return _Made(edits, None, f"`plt.{kind}`", _AS_CALL)
+            sure = "mask" not in special or not may_overrun(module, arguments["idx"])
+            return _Made(edits, None, f"`plt.{kind}`", _AS_CALL, certain=sure)
         if backend.name != TPU:
             return _Made(None, _no_mask(backend))
         # The lowering for TPU has always passed over the hints.

@@ -20,9 +20,17 @@ def with_at(
     arguments: Mapping[str, ast.expr],
     dropped: Collection[str] = (),
 ) -> Iterator[Edit]:
-    """The call of a backend's function, with the index in the ref, without what it ignores."""
+    """The call of a backend's function, with the index in the ref, without what it ignores.
+
+    In a Triton kernel a slice may be longer than the ref, if a mask says so: its positions may
+    always.
+    """
     spelled = module.names.spell(name, call)
-    inside, parts = bracketed(module, arguments["idx"])
+    arange = module.names.spell("jnp.arange", call)
+    masked = name.startswith("triton.") and not is_none(arguments.get("mask"))
+    inside, parts = bracketed(module, arguments["idx"], arange.text if masked else "")
+    if masked and f"{arange.text}(" in inside:
+        yield from arange.imports
     parts["ref"] = module.span(arguments["ref"])
     span = module.span(call)
     removed = [arguments[word] for word in ("idx", *dropped) if word in arguments]
