@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pallas_fix.edits import Code, Edit, NameArgument, RemoveArgument, Replace, Span
+from pallas_fix.edits import RemoveArgument, RemoveStatement
 from pallas_fix.facts import Facts
 from pallas_fix.rules.base import Finding, Reason, Rule
+from pallas_fix.rules.parameters.dicts import same
+from pallas_fix.rules.specs.elements import BLOCKED, UNBLOCKED, elements
+from pallas_fix.rules.specs.order import Spec
 from pallas_fix.versions import changed
 
 _SPECS = frozenset({"pl.BlockSpec", "plgpu.BlockSpec", "plgpu.GPUBlockSpec"})
@@ -22,7 +25,8 @@ class BlockSpec(Rule):
     ## What it does
     - `pl.BlockSpec(index_map, block_shape)` becomes `pl.BlockSpec(block_shape, index_map)`, and
       `pl.BlockSpec(index_map)` becomes `pl.BlockSpec(index_map=index_map)`;
-    - `indexing_mode=pl.Blocked()`, which is the default, goes;
+    - `indexing_mode=pl.Blocked()`, which is the default, goes, and so does a variable that holds a
+      mode and has no other use;
     - with `indexing_mode=pl.Unblocked()`, each dimension of the block that has a size becomes
       `pl.Element(size)`, with its padding if there is any.
 
@@ -67,39 +71,54 @@ class BlockSpec(Rule):
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield the findings about each block spec."""
         for call in module.names.calls:
-            if module.names.public(call.func) not in _SPECS:
-                continue
-            if any(isinstance(value, ast.Starred) for value in call.args):
+            name, arguments = module.names.public(call.func), call.args
+            if name == "functools.partial" and call.args:
+                name, arguments = module.names.public(call.args[0]), call.args[1:]
+            if name not in _SPECS or any(isinstance(value, ast.Starred) for value in arguments):
                 continue
             if module.is_guarded(module.span(call)):
                 continue
-            order = _order(module, call)
-            mode = next((k.value for k in call.keywords if k.arg == "indexing_mode"), None)
+            spec = Spec(module, call, tuple(arguments))
+            order, mode = spec.ordered(), spec.mode
             if order is not None:
                 # The mode waits until the shape is in its place.
                 edits, certain = order
                 message = f"the index map before the block shape is {_ORDER}: it is second now"
                 yield self.reported(module, call, message, _ORDER, edits, certain=certain)
             elif mode is not None:
-                yield self._mode(module, call, mode)
+                yield self._mode(module, spec, mode)
+        yield from self._left(module)
 
-    def _mode(self, module: Facts, call: ast.Call, mode: ast.expr) -> Finding:
+    def _mode(self, module: Facts, spec: Spec, mode: ast.expr) -> Finding:
+        call = spec.call
         origin = module.constants.origin(mode) or mode
         made = origin.func if isinstance(origin, ast.Call) else origin
         name = module.names.public(made)
         drop = RemoveArgument(module.span(call), module.span(mode))
-        if name in ("pl.Blocked", "pl.blocked"):
+        if name in BLOCKED:
             message = f"`indexing_mode=` is {_BLOCKED}: blocks are the default"
             return self.reported(module, call, message, _BLOCKED, [drop])
         message = f"`indexing_mode=` is {_ELEMENT}: now `pl.Element` in the block shape"
-        padding = _padding(origin)
-        shape = _shape(call)
-        if name not in ("pl.Unblocked", "pl.unblocked") or shape is None or padding is _HIDDEN:
-            return self.reported(module, call, message, _ELEMENT, _MODE)
-        edits = _elements(module, call, shape, padding)
+        edits = elements(spec, origin) if name in UNBLOCKED else None
         if edits is None:
             return self.reported(module, call, message, _ELEMENT, _MODE)
         return self.reported(module, call, message, _ELEMENT, [*edits, drop])
+
+    def _left(self, module: Facts) -> Iterator[Finding]:
+        """Variables that hold a mode, and that nothing needs any more."""
+        for node in ast.walk(module.tree) if "locked" in module.text else ():
+            match node:
+                case ast.Assign(targets=[ast.Name() as target], value=value):
+                    made = value.func if isinstance(value, ast.Call) else value
+                    name = module.names.public(made)
+                    sized = isinstance(value, ast.Call) and bool(value.args or value.keywords)
+                    if name not in UNBLOCKED and (name not in BLOCKED or sized):
+                        continue  # pl.Blocked(size) is what jax has now
+                    if module.is_guarded(module.span(node)) or _is_used(module, target):
+                        continue
+                    message = f"an indexing mode is {_BLOCKED}, and nothing needs it here"
+                    gone = [RemoveStatement(module.span(node))]
+                    yield self.reported(module, node, message, _BLOCKED, gone)
 
 
 _MODE = Reason(
@@ -107,107 +126,13 @@ _MODE = Reason(
     "the indexing mode, its padding, or the block shape is not written out",
     "give pl.Element(size, (low, high)) for each dimension of the block shape",
 )
-_HIDDEN = ast.Constant(Ellipsis)
-"""Stands for a padding that is not written out."""
 
 
-def _order(module: Facts, call: ast.Call) -> tuple[list[Edit], bool] | None:
-    """What puts the arguments in order, and whether that is certain; None where they are."""
-    if not call.args:
-        return None
-    first = call.args[0]
-    span = module.span(call)
-    named = {keyword.arg for keyword in call.keywords}
-    if len(call.args) == 1:
-        if _is_map(module, first) and "index_map" not in named:
-            return [NameArgument(span, module.span(first), "index_map")], True
-        return None
-    second = call.args[1]
-    known = _is_map(module, first) or (_is_shape(module, second) and not _is_shape(module, first))
-    if _is_map(module, second) or (_is_shape(module, first) and not _is_map(module, first)):
-        return None
-    guessed = _sounds(first, "map", "index") and _sounds(second, "shape", "block")
-    if not (known or guessed):
-        return None
-    places = module.span(first), module.span(second)
-    edits: list[Edit] = [
-        Replace(places[0], Code("$other", {"other": places[1]})),
-        Replace(places[1], Code("$other", {"other": places[0]})),
-    ]
-    if len(call.args) > 2:
-        # The third one was the memory space, and the fourth the indexing mode.
-        words = ("memory_space", "indexing_mode")
-        edits += (
-            NameArgument(span, module.span(value), word)
-            for value, word in zip(call.args[2:], words, strict=False)
-        )
-    return edits, known
-
-
-def _is_map(module: Facts, value: ast.expr) -> bool:
-    """True for a function: a lambda, a `def` of the file, or a partial application."""
-    origin = module.constants.origin(value) or value
-    if isinstance(origin, ast.Lambda) or module.names.definition(origin) is not None:
-        return True
-    return (
-        isinstance(origin, ast.Call) and module.names.qualified(origin.func) == "functools.partial"
+def _is_used(module: Facts, target: ast.Name) -> bool:
+    """True if anything reads a variable, or may do so from another file."""
+    exported = module.names.at_import(target) and not target.id.startswith("_")
+    listed = exported and module.names.lookup("__all__", module.names.scope(target)) is not None
+    return listed or any(
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and same(module, node, target)
+        for node in ast.walk(module.tree)
     )
-
-
-def _is_shape(module: Facts, value: ast.expr) -> bool:
-    origin = module.constants.origin(value) or value
-    if isinstance(origin, ast.BinOp):
-        return _is_shape(module, origin.left) or _is_shape(module, origin.right)
-    return isinstance(origin, ast.Tuple | ast.List)
-
-
-def _sounds(value: ast.expr, *words: str) -> bool:
-    name = getattr(value, "id", getattr(value, "attr", ""))
-    return any(word in name.lower() for word in words)
-
-
-def _shape(call: ast.Call) -> ast.expr | None:
-    named = next((k.value for k in call.keywords if k.arg == "block_shape"), None)
-    return call.args[0] if call.args else named
-
-
-def _padding(mode: ast.expr) -> ast.expr | None:
-    """The padding of `pl.Unblocked(padding)`; `_HIDDEN` where it is not a tuple of pairs."""
-    if not isinstance(mode, ast.Call) or not (mode.args or mode.keywords):
-        return None
-    value = mode.args[0] if mode.args else mode.keywords[0].value
-    if isinstance(value, ast.Constant) and value.value is None:
-        return None
-    written = isinstance(value, ast.Tuple | ast.List) and not any(
-        isinstance(pair, ast.Starred) for pair in value.elts
-    )
-    return value if written else _HIDDEN
-
-
-def _elements(
-    module: Facts, call: ast.Call, shape: ast.expr, padding: ast.expr | None
-) -> list[Edit] | None:
-    """What makes elements of the dimensions of a block shape that have a size."""
-    element = module.names.spell("pl.Element", call)
-    pairs = padding.elts if isinstance(padding, ast.Tuple | ast.List) else None
-    if isinstance(shape, ast.Tuple | ast.List) and not any(
-        isinstance(item, ast.Starred) for item in shape.elts
-    ):
-        if pairs is not None and len(pairs) != len(shape.elts):
-            return None
-        edits: list[Edit] = [*element.imports]
-        for number, item in enumerate(shape.elts):
-            if isinstance(item, ast.Constant) and item.value is None:
-                continue
-            parts: dict[str, Span] = {"size": module.span(item)}
-            text = f"{element.text}($size)"
-            if pairs is not None:
-                parts["padding"] = module.span(pairs[number])
-                text = f"{element.text}($size, $padding)"
-            edits.append(Replace(module.span(item), Code(text, parts)))
-        return edits
-    if pairs is not None:
-        return None
-    text = f"tuple(None if size is None else {element.text}(size) for size in $shape)"
-    code = Code(text, {"shape": module.span(shape)})
-    return [Replace(module.span(shape), code), *element.imports]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pallas_fix.edits import Code, Edit, Fix, RemoveArgument, Replace
+from pallas_fix.edits import Code, Edit, Replace
 from pallas_fix.facts import Facts
+from pallas_fix.facts.allocations import argument
+from pallas_fix.rules.access.given import is_none
+from pallas_fix.rules.arguments.options import Option, options
 from pallas_fix.rules.base import Finding, Reason, Rule
-from pallas_fix.versions import Change, changed
+from pallas_fix.versions import changed
 
 _POSITIONS = {
     "pl.semaphore_signal": None,
@@ -18,7 +21,9 @@ _POSITIONS = {
     "plgpu.remote_ref": 2,
 }
 """The functions that take it, and where it stands among their positional arguments."""
+_SIGNALS = frozenset({"pl.semaphore_signal", "pltpu.semaphore_signal"})
 _MESH = frozenset({"pl.DeviceIdType.MESH", "pltpu.DeviceIdType.MESH"})
+_NAMED = frozenset({"pl.DeviceIdType.LOGICAL", "pltpu.DeviceIdType.LOGICAL"})
 _ARGUMENT = changed(warns="0.12.0.1")
 _OLD_NAME = changed(warns="0.10.0", fails="0.11.0")
 _NEW_NAME = changed("0.6.0", warns="0.10.0", fails="0.11.0")
@@ -28,8 +33,9 @@ class DeviceIdTypeArgument(Rule):
     """A remote copy or a signal is told `device_id_type=`, which is about to go.
 
     ## What it does
-    Drops `device_id_type=pl.DeviceIdType.MESH`, which has been the default of every jax, by keyword
-    and by position. `pltpu.DeviceIdType.MESH` elsewhere becomes `pl.DeviceIdType.MESH`.
+    Drops `device_id_type=pl.DeviceIdType.MESH`, which has been the default of every jax: by
+    keyword, by position, and out of a dict that is unpacked into the call. A signal without a
+    device loses any type. `pltpu.DeviceIdType.MESH` elsewhere becomes `pl.DeviceIdType.MESH`.
 
     ## Why it fails
     Since jax 0.12.0.1 a DeprecationWarning: "device_id_type is deprecated and will be removed in a
@@ -65,11 +71,12 @@ class DeviceIdTypeArgument(Rule):
         """Yield one finding for each argument, and for each other use of the old name."""
         dropped: set[ast.expr] = set()
         for call in module.names.calls:
-            value = _value(module, call)
-            if value is None or module.is_guarded(module.span(call)):
+            if _called(module, call) not in _POSITIONS or module.is_guarded(module.span(call)):
                 continue
-            dropped.update(node for node in ast.walk(value) if isinstance(node, ast.expr))
-            yield self._argument(module, call, value)
+            for option in _given(module, call):
+                if not is_none(option.value):
+                    dropped.update(n for n in ast.walk(option.value) if isinstance(n, ast.expr))
+                    yield self._argument(module, call, option)
         for node in ast.walk(module.tree):
             if not isinstance(node, ast.Attribute) or node.attr != "MESH" or node in dropped:
                 continue
@@ -82,31 +89,22 @@ class DeviceIdTypeArgument(Rule):
                     *spelled.imports,
                 )
                 message = f"`pltpu.DeviceIdType` is {_NEW_NAME}: now `pl.DeviceIdType`"
-                yield self._finding(module, node, message, _NEW_NAME, Fix(edits, certain=True))
+                yield self.reported(module, node, message, _NEW_NAME, edits)
 
-    def _argument(self, module: Facts, call: ast.Call, value: ast.expr) -> Finding:
-        name = module.names.public(value)
+    def _argument(self, module: Facts, call: ast.Call, option: Option) -> Finding:
+        name = module.names.public(option.value)
         change = _OLD_NAME if name is not None and name.startswith("pltpu.") else _ARGUMENT
         message = f"`device_id_type=` is {change}: it has no successor"
-        if name in _MESH:
-            edit = RemoveArgument(module.span(call), module.span(value))
-            return self._finding(module, call, message, change, Fix((edit,), certain=True))
-        logical = name is not None and name.endswith(".LOGICAL")
-        reason = _LOGICAL if logical else _UNKNOWN
-        return self._finding(module, call, message, change, reason=reason)
-
-    def _finding(
-        self,
-        module: Facts,
-        node: ast.expr,
-        message: str,
-        change: Change,
-        fix: Fix | None = None,
-        reason: Reason | None = None,
-    ) -> Finding:
-        function = module.names.qualname(node)
-        span = module.span(node)
-        return Finding(self.code, span, message, fix, reason, function, change=change)
+        if not option.alone:
+            return self.reported(module, call, message, change, _UNKNOWN)
+        # Without a device the type says nothing.
+        known = all(keyword.arg is not None for keyword in call.keywords)
+        signals = module.names.public(call.func) in _SIGNALS
+        alone = signals and known and is_none(argument(call, None, "device_id"))
+        if name in _MESH or (name in _NAMED and alone):
+            return self.reported(module, call, message, change, [option.removed(module)])
+        reason = _LOGICAL if name in _NAMED else _UNKNOWN
+        return self.reported(module, call, message, change, reason)
 
 
 _LOGICAL = Reason(
@@ -121,18 +119,24 @@ _UNKNOWN = Reason(
 )
 
 
-def _value(module: Facts, call: ast.Call) -> ast.expr | None:
-    """The value of the argument, if the call gives it."""
+def _called(module: Facts, call: ast.Call) -> str | None:
     name = module.names.public(call.func)
-    arguments = call.args
     if name == "functools.partial" and call.args:
-        name, arguments = module.names.public(call.args[0]), call.args[1:]
-    if name not in _POSITIONS:
-        return None
+        return module.names.public(call.args[0])
+    return name
+
+
+def _given(module: Facts, call: ast.Call) -> list[Option]:
+    """Where the call is given the argument: by keyword, by position, or out of a dict."""
+    name = _called(module, call) or ""
     for keyword in call.keywords:
         if keyword.arg == "device_id_type":
-            return keyword.value
+            return [Option("device_id_type", keyword.value, call)]
+    arguments = call.args[module.names.public(call.func) != name :]
     position = _POSITIONS[name]
-    if position is None or any(isinstance(argument, ast.Starred) for argument in arguments):
-        return None
-    return arguments[position] if len(arguments) > position else None
+    if position is not None and len(arguments) > position:
+        if any(isinstance(value, ast.Starred) for value in arguments):
+            return []
+        return [Option("device_id_type", arguments[position], call)]
+    unpacked = options(module, call, lambda other: _called(module, other))
+    return [option for option in unpacked if option.name == "device_id_type"]

@@ -5,7 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from pallas_fix.edits import Code, Edit, RemoveArgument, RenameKeyword, Replace, SetKeyword
+from pallas_fix.edits import (
+    Code,
+    Edit,
+    NameArgument,
+    RemoveArgument,
+    RenameKeyword,
+    Replace,
+    SetKeyword,
+)
 from pallas_fix.facts import Facts
 from pallas_fix.facts.allocations import argument
 from pallas_fix.rules.access.given import given, is_none
@@ -27,13 +35,13 @@ class LaunchArguments(Rule):
     """A launch, a slice, a ref or a pipeline is made with a value that it does not take any more.
 
     ## What it does
-    - `grid=None` of a launch becomes `grid=()`;
+    - `grid=None` of a launch or a grid spec becomes `grid=()`;
     - `pl.ds(start, None)` becomes `pl.ds(start)`;
     - `pl.MemoryRef(shape, dtype, space)` becomes `space(shape, dtype)`;
     - `use_lookahead=True` of `pltpu.emit_pipeline` moves to the block specs of its inputs, as
-    `pipeline_mode=pl.Buffered(2, use_lookahead=True)`; `use_lookahead=False` goes; - `dtype=` of
-    `pltpu.BufferedRef.input` and its kin becomes `dtype_or_type=`, and the rank of the grid,
-    which is asked for now, comes from the index map.
+      `pipeline_mode=pl.Buffered(2, use_lookahead=True)`; `use_lookahead=False` goes;
+    - `dtype=` of `pltpu.BufferedRef.input` and its kin becomes `dtype_or_type=`, and the rank of
+      the grid, which is asked for now, comes from the index map.
 
     ## Why it fails
     `TypeError: 'NoneType' object is not iterable` since jax 0.4.31; `AssertionError:
@@ -76,7 +84,11 @@ class LaunchArguments(Rule):
     def find(self, module: Facts) -> Iterator[Finding]:
         """Yield one finding for each call of an old form."""
         for call in module.names.calls:
-            look = _LOOKS.get(module.names.public(call.func) or "")
+            name = module.names.public(call.func)
+            if name == "functools.partial" and call.args:
+                name = module.names.public(call.args[0])
+                name = name if name in _GRIDS else None
+            look = _LOOKS.get(name or "")
             if look is None or module.is_guarded(module.span(call)):
                 continue
             made = look(module, call)
@@ -95,18 +107,31 @@ _UNKNOWN = Reason(
 
 def _grid(module: Facts, call: ast.Call) -> Made | None:
     value = argument(call, None, "grid")
-    if value is None or not is_none(value):
-        return None
+    edits = [Replace(module.span(arm), Code("()")) for arm in _nones(value)]
     message = f"`grid=None` is {_GRID}: now `grid=()`"
-    return message, _GRID, [Replace(module.span(value), Code("()"))]
+    return (message, _GRID, [*edits]) if edits else None
+
+
+def _nones(value: ast.expr | None) -> Iterator[ast.expr]:
+    """The places in a condition where an argument is `None`."""
+    if isinstance(value, ast.IfExp):
+        yield from _nones(value.body)
+        yield from _nones(value.orelse)
+    elif value is not None and is_none(value):
+        yield value
 
 
 def _slice(module: Facts, call: ast.Call) -> Made | None:
-    size = call.args[1] if len(call.args) == 2 else argument(call, None, "size")
+    arguments = given(call, "start", "size", "stride")
+    size = (arguments or {}).get("size")
     if size is None or not is_none(size):
         return None
     message = f"a slice of the size `None` is {_SLICE}: now without a size"
-    return message, _SLICE, [RemoveArgument(module.span(call), module.span(size))]
+    span = module.span(call)
+    edits: list[Edit] = [RemoveArgument(span, module.span(size))]
+    if len(call.args) == 3:
+        edits.append(NameArgument(span, module.span(call.args[2]), "stride"))
+    return message, _SLICE, edits
 
 
 def _memory(module: Facts, call: ast.Call) -> Made | None:
@@ -171,8 +196,9 @@ def _rank(module: Facts, spec: ast.expr | None) -> int | None:
     return len(function.args.posonlyargs) + len(function.args.args)
 
 
+_GRIDS = ("pl.pallas_call", "pl.GridSpec", "pltpu.PrefetchScalarGridSpec")
 _LOOKS: dict[str, Callable[[Facts, ast.Call], Made | None]] = {
-    "pl.pallas_call": _grid,
+    **dict.fromkeys(_GRIDS, _grid),
     "pl.ds": _slice,
     "pl.dslice": _slice,
     "pl.MemoryRef": _memory,

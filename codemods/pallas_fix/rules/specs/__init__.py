@@ -1,0 +1,1 @@
+"""What the rule about block specs is made of."""
