@@ -108,7 +108,9 @@ class LoadStore(Rule):
         )
 
     def _repair(self, module: Facts, kind: str, call: ast.Call) -> _Made:
-        arguments = given(call, *_PARAMETERS[kind])
+        unpacked = any(keyword.arg is None for keyword in call.keywords)
+        written = ast.Call(call.func, call.args, [k for k in call.keywords if k.arg is not None])
+        arguments = given(written, *_PARAMETERS[kind])
         if arguments is None:
             return _Made(None, _UNPACKED)
         arguments = {_RENAMED.get(name, name): value for name, value in arguments.items()}
@@ -118,10 +120,12 @@ class LoadStore(Rule):
         special = {name for name, value in extra.items() if not _is_default(name, value)}
         if special - _ONLY_TRITON - {"mask", "other"}:
             return _Made(None, _UNPACKED)
+        if unpacked and (kind == "swap" or module.backends.of(call).name != TRITON):
+            return _Made(None, _MAYBE_MASK)
         if kind == "swap":
             return _Made(None, _MASKED_SWAP) if special else _swapped(module, call, arguments)
         # Without a mask `other` means nothing.
-        if special - {"other"}:
+        if unpacked or special - {"other"}:
             return self._by_backend(module, kind, call, arguments, special)
         return _plain(module, kind, call, arguments)
 
@@ -140,7 +144,8 @@ class LoadStore(Rule):
             if pin is None:
                 return _Made(None, _HIDDEN_LAUNCH)
             edits = (*with_at(module, f"triton.{kind}", call, arguments), *pin)
-            sure = "mask" not in special or not may_overrun(module, arguments["idx"])
+            masked = "mask" in special or any(keyword.arg is None for keyword in call.keywords)
+            sure = not masked or not may_overrun(module, arguments["idx"])
             return _Made(edits, None, f"`plt.{kind}`", _AS_CALL, certain=sure)
         if backend.name != TPU:
             return _Made(None, _no_mask(backend))
@@ -182,6 +187,11 @@ _UNPACKED = Reason(
     "arguments-unpacked",
     "the arguments are unpacked, and which of them is the index cannot be seen",
     "write ref[idx] by hand",
+)
+_MAYBE_MASK = Reason(
+    "mask-unpacked",
+    "keywords are unpacked, which may hold a mask, and how that is written depends on the backend",
+    "write ref[idx], or call load or store of the module of the backend with ref.at[idx]",
 )
 _MASKED_SWAP = Reason(
     "masked-swap",
