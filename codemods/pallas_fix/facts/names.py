@@ -94,13 +94,13 @@ class Names:
             if not same or not all(_is_none(b.value) for b in others):
                 return None
             bindings = imports
-        return None if (bindings[0].node, text) in self._optional else bindings[0]
+        return None if (bindings[0].node, text) in self.optional else bindings[0]
 
     @cached_property
-    def _optional(self) -> frozenset[tuple[ast.AST, str]]:
-        return frozenset(
-            (statement, alias.asname or alias.name) for statement, alias in optional(self.tree)
-        )
+    def optional(self) -> frozenset[tuple[ast.AST, str]]:
+        """The imports that the file can do without, each with the name that it binds."""
+        found = optional(self.parent)
+        return frozenset((statement, alias.asname or alias.name) for statement, alias in found)
 
     def qualified(self, expr: ast.AST) -> str | None:
         """The canonical name that an expression stands for, or None where that is not known."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pallas_fix.facts.paths import short
 
@@ -20,14 +20,14 @@ _ALWAYS = frozenset(
 )
 
 
-def optional(tree: ast.AST) -> Iterator[tuple[Import, ast.alias]]:
-    """The imports of names that other code stands in for where jax does not have them.
+def optional(nodes: Iterable[ast.AST]) -> Iterator[tuple[Import, ast.alias]]:
+    """The imports, among the nodes of a file, that other code stands in for where jax lacks them.
 
     The import of jax, of a module of Pallas, or of one that every jax has is none of them, unless
     another import takes its place: a file that asks whether there is Pallas at all says nothing
     of versions.
     """
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Try) and any(catches(h.type) for h in node.handlers):
             tried = list(_imports(node.body))
             instead = [found for handler in node.handlers for found in _imports(handler.body)]

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from pallas_fix.edits import Span
-from pallas_fix.facts.guards.arms import Arms
+from pallas_fix.facts.guards.arms import TESTS, Arms
 from pallas_fix.facts.guards.objects import Objects
 from pallas_fix.facts.guards.patches import Patch, Patches, polyfilled
 from pallas_fix.facts.guards.probes import Probes
@@ -66,9 +66,10 @@ class Guards:
     def _find(self) -> Iterator[ast.AST]:
         tries = Tries(self._names)
         arms = Arms(self._names, Probes(self._names, self._objects, tries), tries)
-        yield from (statement for statement, _ in tries.optional)
-        for node in ast.walk(self._names.tree):
-            yield from arms.of(node)
+        yield from (statement for statement, _ in self._names.optional)
+        for node in self._names.parent:
+            if isinstance(node, TESTS):
+                yield from arms.of(node)
         for patch in self._patches:
             yield patch.node
             if patch.value is not None:

@@ -10,6 +10,11 @@ from pallas_fix.facts.guards.probes import Probes
 from pallas_fix.facts.guards.tries import Tries, is_suppressed
 from pallas_fix.facts.names import Names
 
+TESTS = (
+    *(ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.Subscript, ast.Match, ast.Try, ast.With),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Call, ast.Expr, ast.Assign),
+    *(ast.FunctionDef, ast.ClassDef),
+)
 _EXPECTS = frozenset(
     "raises assertRaises assertRaisesRegex warns assertWarns deprecated_call".split()
 )

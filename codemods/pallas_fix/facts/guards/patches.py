@@ -41,7 +41,7 @@ class Patches:
         self._objects = objects
 
     def __iter__(self) -> Iterator[Patch]:
-        for node in ast.walk(self._names.tree):
+        for node in self._names.parent:
             match node:
                 case ast.Assign(targets=targets, value=value):
                     yield from (p for t in targets for p in self._assigned(node, t, value))

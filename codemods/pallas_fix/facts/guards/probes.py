@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterable, Iterator
-from enum import IntEnum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from pallas_fix.facts.guards.attributes import Given, attributes
+from pallas_fix.facts.guards.evidence import (
+    PYTHON,
+    Kind,
+    has_version,
+    imported,
+    inner,
+    is_number,
+    is_ref,
+    names_jax,
+    passed,
+)
 from pallas_fix.facts.guards.objects import Objects
 from pallas_fix.facts.guards.tries import Tries
 from pallas_fix.facts.guards.words import (
-    is_of_shims,
     is_ordinary,
-    is_predicate,
     is_version_of_jax,
     speaks,
     speaks_where_imported,
@@ -24,7 +32,6 @@ from pallas_fix.facts.scopes import FUNCTIONS, Binding, defaults
 _NAMES = frozenset({"hasattr", "getattr"})
 _OF_OBJECTS = frozenset("hasattr dir vars type callable isinstance issubclass".split())
 _READS = ("inspect.", "dataclasses.fields", "typing.get_")
-_PYTHON = ("sys.version_info", "sys.hexversion", "platform.python_version")
 _ENVIRONMENT = ("os.environ", "os.getenv")
 # Functions that make of a version or an answer another form of it.
 _FORMS = frozenset(
@@ -33,21 +40,8 @@ _FORMS = frozenset(
 )
 _FORMING = ("re.", "operator.", "functools.reduce", "packaging.", "itertools.")
 _TRUTHS = frozenset({"bool", "any", "all"})
-_NUMBERED = re.compile(r"\W*(?:jax(?:lib)?\W+)?0\.\d+(?:\.\d+)*\w*")
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _CHOSEN = (ast.Name, ast.Attribute, ast.Lambda)
-
-
-class Kind(IntEnum):
-    """What an expression has to do with the version of jax.
-
-    A `CHOICE` is an object that some test has picked, as `getattr(pltpu, "CompilerParams", None)`:
-    it only tells of versions where it is compared or taken for true. An `ANSWER` always does.
-    """
-
-    NOTHING = 0
-    CHOICE = 1
-    ANSWER = 2
 
 
 class Probes:
@@ -89,8 +83,7 @@ class Probes:
                 return self.kind(value)
             case ast.Lambda() | ast.Constant():
                 return Kind.NOTHING
-        inner = _inner(expr)
-        return Kind.ANSWER if self._any_answer(inner) else Kind.NOTHING
+        return Kind.ANSWER if self._any_answer(inner(expr)) else Kind.NOTHING
 
     def is_in_arm(self, node: ast.AST) -> bool:
         """True for what runs only in an arm of a shim, inside of its own function."""
@@ -130,7 +123,7 @@ class Probes:
         if Kind.CHOICE in kinds:
             return Kind.ANSWER if any(map(self._is_fixed, operands)) else Kind.NOTHING
         ordered = any(isinstance(operator, _ORDER) for operator in node.ops)
-        return Kind.ANSWER if ordered and any(map(_is_number, operands)) else Kind.NOTHING
+        return Kind.ANSWER if ordered and any(map(is_number, operands)) else Kind.NOTHING
 
     def _is_fixed(self, expr: ast.expr) -> bool:
         path = self._names.path(expr) if isinstance(expr, ast.Name | ast.Attribute) else None
@@ -145,7 +138,7 @@ class Probes:
         func, args = node.func, node.args
         path = self._names.path(func) or (func.id if isinstance(func, ast.Name) else "")
         about_jax = bool(args) and self._objects.is_jax(args[0])
-        if path in _NAMES and args and _is_ref(args[0]):
+        if path in _NAMES and args and is_ref(args[0]):
             about_jax = True
         if path == "getattr":
             if about_jax:
@@ -153,7 +146,7 @@ class Probes:
             return max(map(self.kind, args[1:]), default=Kind.NOTHING)
         if about_jax and (path in _OF_OBJECTS or path.startswith(_READS)):
             return Kind.ANSWER
-        if _names_jax(node) and is_version_of_jax(path.replace("distribution", "version")):
+        if names_jax(node) and is_version_of_jax(path.replace("distribution", "version")):
             return Kind.ANSWER
         if args and self._is_in_environment(func, args[0]):
             return Kind.ANSWER
@@ -169,12 +162,12 @@ class Probes:
         if path.rpartition(".")[2] in _FORMS or path.startswith(_FORMING):
             if path in _TRUTHS and args:
                 return Kind.ANSWER if self.asks(args[0]) else Kind.NOTHING
-            return Kind.ANSWER if self._any_answer(_passed(node)) else Kind.NOTHING
-        if any(isinstance(a, ast.Constant) and _is_number(a) for a in args) and (
+            return Kind.ANSWER if self._any_answer(passed(node)) else Kind.NOTHING
+        if any(isinstance(a, ast.Constant) and is_number(a) for a in args) and (
             self._is_imported(func)
         ):
             return Kind.ANSWER
-        return Kind.ANSWER if any(map(_has_version, _passed(node))) else Kind.NOTHING
+        return Kind.ANSWER if any(map(has_version, passed(node))) else Kind.NOTHING
 
     def _is_answer(self, expr: ast.expr) -> bool:
         """True for a version, and not for the module of somebody's shims."""
@@ -189,7 +182,7 @@ class Probes:
         if isinstance(func, ast.Name | ast.Attribute):
             path = self._names.path(func)
             if path is not None:
-                return _imported(path) is Kind.ANSWER
+                return imported(path) is Kind.ANSWER
             return speaks(func.id if isinstance(func, ast.Name) else func.attr)
         return False
 
@@ -229,7 +222,7 @@ class Probes:
     def _attribute(self, node: ast.Attribute) -> Kind:
         path = self._names.path(node)
         dunder = node.attr.startswith("__") and node.attr.endswith("__")
-        if node.attr in ("__version__", "__version_info__") or (path or "").startswith(_PYTHON):
+        if node.attr in ("__version__", "__version_info__") or (path or "").startswith(PYTHON):
             return Kind.ANSWER
         if path is None or dunder:
             if dunder and (self._objects.is_jax(node.value) or self.asks(node.value)):
@@ -237,7 +230,7 @@ class Probes:
             if speaks(node.attr) or self.kind(node.value) is Kind.ANSWER:
                 return Kind.ANSWER
             return self._own(node.attr)
-        return _imported(path)
+        return imported(path)
 
     def _name(self, node: ast.Name) -> Kind:
         if speaks(node.id):
@@ -256,10 +249,10 @@ class Probes:
 
     def _binding(self, binding: Binding, name: str) -> Kind:
         if binding.kind == "import":
-            is_choice = (binding.node, name) in self._tries.optional
+            is_choice = (binding.node, name) in self._names.optional
             if is_choice and binding.target.startswith("jax."):
                 return Kind.CHOICE
-            return _imported(binding.target)
+            return imported(binding.target)
         if binding.kind == "param" and isinstance(binding.node, ast.arg):
             return Kind.ANSWER if self._any_answer(self._given(binding, name)) else Kind.NOTHING
         if binding.kind == "unpack" and isinstance(binding.node, ast.Assign):
@@ -293,81 +286,5 @@ class Probes:
         return self._known[key]
 
     @cached_property
-    def _attributes(self) -> dict[str, list[ast.expr | ast.FunctionDef]]:
-        """What the file gives to attributes, and the methods that are read like them."""
-        found: dict[str, list[ast.expr | ast.FunctionDef]] = {}
-        for node in ast.walk(self._names.tree):
-            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-                in_class = isinstance(self._names.parent[node], ast.ClassDef)
-                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    if isinstance(target, ast.Attribute):
-                        found.setdefault(target.attr, []).append(node.value)
-                    elif in_class and isinstance(target, ast.Name):
-                        found.setdefault(target.id, []).append(node.value)
-            elif (
-                isinstance(node, ast.FunctionDef)
-                and node.decorator_list
-                and isinstance(self._names.parent[node], ast.ClassDef)
-            ):
-                found.setdefault(node.name, []).append(node)
-        return found
-
-
-def _imported(path: str) -> Kind:
-    """What the path of something from another module says."""
-    module, _, name = path.rpartition(".")
-    root = path.lstrip(".").partition(".")[0]
-    if path.startswith(_PYTHON):
-        return Kind.ANSWER
-    if root in ("jax", "jaxlib"):
-        return Kind.ANSWER if is_version_of_jax(path) or ".__" in path else Kind.NOTHING
-    if root in ("packaging", "importlib", "pkg_resources", "inspect", "sys", "os"):
-        return Kind.NOTHING
-    if speaks_where_imported(name):
-        return Kind.ANSWER
-    asking = (name.isupper() or is_predicate(name)) and not is_ordinary(name)
-    return Kind.ANSWER if asking and is_of_shims(module) else Kind.NOTHING
-
-
-def _passed(node: ast.Call) -> list[ast.expr]:
-    return [*node.args, *(keyword.value for keyword in node.keywords)]
-
-
-def _names_jax(node: ast.Call) -> bool:
-    """True for `version("jax")`."""
-    return any(isinstance(a, ast.Constant) and a.value in ("jax", "jaxlib") for a in node.args)
-
-
-def _is_ref(expr: ast.expr) -> bool:
-    """True for what is called a ref: which methods it has, jax decides."""
-    return isinstance(expr, ast.Name) and (expr.id == "ref" or expr.id.endswith("_ref"))
-
-
-def _is_number(expr: ast.expr) -> bool:
-    """True for what looks like a version of jax: `"0.7"`, `(0, 7, 0)`, `Version("0.7")`."""
-    match expr:
-        case ast.Constant(value=str(text)):
-            return _NUMBERED.fullmatch(text) is not None
-        case ast.Tuple(elts=[ast.Constant(value=0), ast.Constant(value=int()), *_]):
-            return True
-        case ast.Call(func=ast.Name(id="Version" | "parse"), args=[only]):
-            return _is_number(only)
-        case ast.Call(func=ast.Attribute(attr="Version" | "parse"), args=[only]):
-            return _is_number(only)
-    return False
-
-
-def _has_version(expr: ast.expr) -> bool:
-    return any(
-        isinstance(n, ast.Attribute) and n.attr in ("__version__", "__version_info__")
-        for n in ast.walk(expr)
-    )
-
-
-def _inner(expr: ast.expr) -> Iterator[ast.expr]:
-    """The expressions that one is made of; of a comprehension also what it runs over."""
-    for child in ast.iter_child_nodes(expr):
-        if isinstance(child, ast.expr):
-            yield child
-        elif isinstance(child, ast.comprehension):
-            yield from (child.iter, *child.ifs)
+    def _attributes(self) -> Mapping[str, Sequence[Given]]:
+        return attributes(self._names)

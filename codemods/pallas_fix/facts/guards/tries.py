@@ -8,7 +8,6 @@ from functools import cached_property
 
 from pallas_fix.facts.guards.objects import called
 from pallas_fix.facts.names import Names
-from pallas_fix.facts.optional import Import, optional
 
 _ERRORS = frozenset({"AttributeError", "TypeError"})
 _ANY = frozenset({"Exception", "BaseException"})
@@ -29,17 +28,11 @@ class Tries:
         self._names = names
 
     @cached_property
-    def optional(self) -> frozenset[tuple[Import, str]]:
-        """The imports that the file can do without, each with the name that it binds."""
-        found = optional(self._names.tree)
-        return frozenset((statement, alias.asname or alias.name) for statement, alias in found)
-
-    @cached_property
     def _of_names(self) -> frozenset[ast.AST]:
         """The imports of names of jax, and those that the handler has other code for."""
         return frozenset(
             statement
-            for statement, _ in self.optional
+            for statement, _ in self._names.optional
             if isinstance(statement, ast.ImportFrom)
             and (statement.module or "").partition(".")[0] == "jax"
             and not statement.level
@@ -90,7 +83,7 @@ class Tries:
 
     def _stands_in(self, node: ast.Try) -> bool:
         """True where the handler gives a value to a name that the body imports from elsewhere."""
-        bound = {name for statement, name in self.optional if statement in node.body}
+        bound = {name for statement, name in self._names.optional if statement in node.body}
         return any(bound.intersection(_assigned(handler.body)) for handler in node.handlers)
 
     def _is_about_jax(self, node: ast.Try) -> bool:

@@ -12,10 +12,11 @@ _MODULES = frozenset({"pl", "pltpu", "plgpu", "triton", "plsc", "fuser", "jnp", 
 
 def of_polyfills(names: Names, polyfilled: Collection[str]) -> Iterator[ast.AST]:
     """The uses of names that the file puts onto modules: the names, and their calls."""
-    for node in ast.walk(names.tree):
+    if not polyfilled:
+        return
+    for node in names.parent:
         if isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Load):
-            name = names.qualified(node)
-            if name in polyfilled:
+            if names.qualified(node) in polyfilled:
                 yield from _use(names, node)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for alias in node.names:
@@ -27,7 +28,7 @@ def of_polyfills(names: Names, polyfilled: Collection[str]) -> Iterator[ast.AST]
 def of_chosen(names: Names, guarded: Collection[ast.AST]) -> Iterator[ast.AST]:
     """The uses of names that get their value in code that is left alone, but for modules."""
     inside = _inside(guarded)
-    for node in ast.walk(names.tree):
+    for node in names.parent:
         if not isinstance(node, ast.Name) or isinstance(node.ctx, ast.Store) or node in inside:
             continue
         found = names.lookup(node.id, names.scope(node))
@@ -40,7 +41,7 @@ def of_chosen(names: Names, guarded: Collection[ast.AST]) -> Iterator[ast.AST]:
 def of_dicts(names: Names, guarded: Collection[ast.AST]) -> Iterator[ast.AST]:
     """The dicts of keyword arguments whose keys are renamed by hand, or set in a shim."""
     inside = _inside(guarded)
-    for node in ast.walk(names.tree):
+    for node in names.parent:
         if not isinstance(node, ast.Name):
             continue
         above = names.parent[node]
