@@ -13,7 +13,7 @@ from pallas_fix.rules.access.handed import calls_of
 from pallas_fix.rules.access.indexes import bracketed, may_overrun
 from pallas_fix.rules.access.kept import kept_comments
 from pallas_fix.rules.access.masked import chosen, may_be_none, with_at
-from pallas_fix.rules.access.pinned import pinned
+from pallas_fix.rules.access.pinned import HIDDEN_LAUNCH, pinned
 from pallas_fix.rules.access.uses import uses
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.versions import Change, changed
@@ -142,7 +142,7 @@ class LoadStore(Rule):
         if backend.name == TRITON or (backend.name is None and special & _ONLY_TRITON):
             pin = pinned(module, call, self.options.versions)
             if pin is None:
-                return _Made(None, _HIDDEN_LAUNCH)
+                return _Made(None, HIDDEN_LAUNCH)
             edits = (*with_at(module, f"triton.{kind}", call, arguments), *pin)
             masked = "mask" in special or any(keyword.arg is None for keyword in call.keywords)
             sure = not masked or not may_overrun(module, arguments["idx"])
@@ -200,11 +200,6 @@ _MASKED_SWAP = Reason(
 )
 
 
-_HIDDEN_LAUNCH = Reason(
-    "launch-hidden",
-    "the launch takes arguments from elsewhere, and on some jax it must ask for Triton",
-    "give compiler_params=plt.CompilerParams() to the launch",
-)
 _MASK_OR_NONE = Reason(
     "mask-or-none",
     "the mask may be None, and jnp.where takes none",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pallas_fix.edits import Code, Edit, Replace
 from pallas_fix.facts import Facts
 from pallas_fix.facts.backends import TRITON
-from pallas_fix.rules.access.pinned import pinned
+from pallas_fix.rules.access.pinned import HIDDEN_LAUNCH, pinned
 from pallas_fix.rules.access.uses import uses
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.versions import changed
@@ -64,18 +64,18 @@ class TritonOnly(Rule):
         """Yield one finding for each use of one of the functions."""
         for node, name, _ in uses(module, _CHANGES):
             now = f"triton.{name.partition('.')[2]}"
-            backend = module.backends.of(node)
-            pin = pinned(module, node, self.options.versions)
-            edits: tuple[Edit, ...] = ()
-            if backend.name in (TRITON, None) and pin is not None:
+            made: tuple[Edit, ...] | Reason = _NOT_TRITON
+            if module.backends.of(node).name in (TRITON, None):
+                pin = pinned(module, node, self.options.versions)
                 spelled = module.names.spell(now, node)
-                edits = (Replace(module.span(node), Code(spelled.text)), *spelled.imports, *pin)
+                moved = Replace(module.span(node), Code(spelled.text))
+                made = HIDDEN_LAUNCH if pin is None else (moved, *spelled.imports, *pin)
             yield self.reported(
                 module,
                 node,
                 f"`{name}` is {_CHANGES[name]}: now `{now}`",
                 _CHANGES[name],
-                edits or _NOT_TRITON,
+                made,
             )
 
 

@@ -9,7 +9,15 @@ from packaging.version import Version
 
 from pallas_fix.edits import Code, Edit, SetKeyword
 from pallas_fix.facts import Facts
+from pallas_fix.facts.backends import TRITON
+from pallas_fix.rules.base import Reason
 from pallas_fix.versions import since
+
+HIDDEN_LAUNCH = Reason(
+    "launch-hidden",
+    "the launch takes arguments from elsewhere, and on some jax it must ask for Triton",
+    "give compiler_params=plt.CompilerParams() to the launch",
+)
 
 # The GPU backend of pl.pallas_call without compiler_params (jax/_src/pallas/pallas_call.py):
 # Triton until 0.8.3, Mosaic GPU until 0.11.1, Triton again.
@@ -27,6 +35,8 @@ def pinned(module: Facts, node: ast.AST, versions: Iterable[Version]) -> tuple[E
     for launch in module.backends.launches_of(node):
         words = {keyword.arg for keyword in launch.call.keywords}
         if "compiler_params" in words or launch.kind != "pallas_call":
+            continue
+        if module.backends.of_launch(launch) not in (TRITON, None):
             continue
         if None in words:
             return None
