@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pallas_fix.edits import Code, Edit, RemoveArgument, RenameKeyword, Replace, ReplaceStatement
 from pallas_fix.facts import Facts
 from pallas_fix.facts.backends import MOSAIC_GPU, TPU, TRITON, Backend
-from pallas_fix.rules.access.given import given, is_none
+from pallas_fix.rules.access.given import given, has_order, is_none
 from pallas_fix.rules.access.handed import calls_of
 from pallas_fix.rules.access.indexes import bracketed, may_overrun
 from pallas_fix.rules.access.kept import kept_comments
@@ -155,6 +155,8 @@ class LoadStore(Rule):
         if kind == "store":
             edits = tuple(with_at(module, "pltpu.store", call, arguments, hints))
             return _Made(edits, None, "`pltpu.store`", _AS_CALL)
+        if has_order(arguments["ref"], arguments["idx"]):
+            return _Made(None, _IN_ORDER)
         if may_be_none(module, arguments["mask"]):
             return _Made(None, _MASK_OR_NONE)
         edits = tuple(chosen(module, call, arguments))
@@ -200,6 +202,11 @@ _MASKED_SWAP = Reason(
 )
 
 
+_IN_ORDER = Reason(
+    "index-before-mask",
+    "the index does something that the mask may need, and jnp.where takes the mask first",
+    "give the index a name above, then write jnp.where(mask, ref[idx], other)",
+)
 _MASK_OR_NONE = Reason(
     "mask-or-none",
     "the mask may be None, and jnp.where takes none",
@@ -235,7 +242,7 @@ def _plain(module: Facts, kind: str, call: ast.Call, arguments: Mapping[str, ast
         return _Made((Replace(module.span(call), code), *comments), None)
     parts["val"] = module.span(arguments["val"])
     statement = module.names.parent[call]
-    if isinstance(statement, ast.Expr):
+    if isinstance(statement, ast.Expr) and not has_order(arguments["ref"], arguments["idx"]):
         code = Code(f"$ref[{inside}] = $val", parts)
         comments = kept_comments(module, call, parts.values())
         return _Made((ReplaceStatement(module.span(statement), code), *comments), None)

@@ -26,3 +26,14 @@ def given(call: ast.Call, *parameters: str) -> dict[str, ast.expr] | None:
 def is_none(value: ast.expr | None) -> bool:
     """True for an argument that is left out, or written as `None`."""
     return value is None or (isinstance(value, ast.Constant) and value.value is None)
+
+
+def has_order(*values: ast.expr) -> bool:
+    """True for expressions that must be evaluated before what follows them in the call."""
+    return any(
+        isinstance(part, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom)
+        or (isinstance(part, ast.Call) and getattr(part.func, "id", None) == "next")
+        or (isinstance(part, ast.Call) and getattr(part.func, "attr", None) in ("pop", "popleft"))
+        for value in values
+        for part in ast.walk(value)
+    )
