@@ -198,14 +198,18 @@ class Backends:
 
     @cached_property
     def _imported(self) -> set[str]:
-        found = set()
+        found: set[str] = set()
         for scope in self._names.scopes.values():
             for name, bindings in scope.bindings.items():
-                if any(binding.kind == "import" for binding in bindings):
+                for node in (one.node for one in bindings if one.kind == "import"):
                     target = self._names.binding(name, scope)
-                    if target is not None and target.kind == "import":
-                        backend = backend_of(self._names.shortened(target.target))
-                        found |= {backend} if backend is not None else set()
+                    if target is None or target.kind != "import":
+                        continue
+                    paths = [target.target]
+                    if isinstance(node, ast.Import):  # also `import a.b`, which binds `a`
+                        paths += [alias.name for alias in node.names]
+                    spoken = (backend_of(self._names.shortened(path)) for path in paths)
+                    found.update(backend for backend in spoken if backend is not None)
         return found
 
 
