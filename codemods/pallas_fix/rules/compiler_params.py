@@ -35,6 +35,7 @@ class CompilerParams(Rule):
       `pltpu.CompilerParams(...)`, that of `triton` `plt.CompilerParams(...)`, also where it comes
       by variables, conditions, defaults, functions or `**options`;
     - a dict that is made elsewhere is unpacked: `pltpu.CompilerParams(**params)`;
+    - a key that jax never read (`num_wraps` in a dict for Triton) goes, and the finding says so;
     - a cost estimate in the dict becomes the argument `cost_estimate=` of the call;
     - `{"mosaic_tpu": pltpu.CompilerParams(...)}` becomes what it holds, an empty dict `None`;
     - `backend="mosaic_tpu"` goes, `backend="triton"` becomes
@@ -120,7 +121,8 @@ class CompilerParams(Rule):
                 return
             done.append(made)
         edits = [edit for made in done for edit in made.edits]
-        both = Made(edits, all(m.certain for m in done), all(m.late for m in done))
+        ignored = tuple(name for made in done for name in made.ignored)
+        both = Made(edits, all(m.certain for m in done), all(m.late for m in done), ignored)
         yield self._dict(module, call, both)
 
     def _dict(
@@ -130,6 +132,9 @@ class CompilerParams(Rule):
         message = f"`{word}=` as a dict is {change}: now an object of the backend"
         if isinstance(made, Reason):
             return self.reported(module, call, message, change, made)
+        if made.ignored:
+            names = " and ".join(f"`{name}`" for name in made.ignored)
+            message += f"; jax has never read {names}, which goes"
         return self.reported(module, call, message, change, made.edits, certain=made.certain)
 
     def _mosaic(self, module: Facts, call: ast.Call, value: ast.expr) -> Finding:

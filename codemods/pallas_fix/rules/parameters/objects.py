@@ -49,11 +49,13 @@ class Made:
     """The edits that make an object, and whether what they mean is certain.
 
     `late` is true for dicts that jax took longer than others: empty ones, and those of objects.
+    `ignored` are keys that no jax has read.
     """
 
     edits: list[Edit]
     certain: bool = True
     late: bool = False
+    ignored: tuple[str, ...] = ()
 
 
 class Objects:
@@ -118,7 +120,9 @@ class Objects:
     ) -> Made | Reason:
         """`Class(name=value)`, of a dict that is written out in its place."""
         module = self._module
+        ignored = {k: value for k, value in inner.items if _is_ignored(k, value, owner)}
         dropped = [value for key, value in inner.items if key in _NOTHING and is_none(value)]
+        dropped += ignored.values()
         kept = [(key, value) for key, value in inner.items if value not in dropped]
         cost = next((value for key, value in kept if key == "cost_estimate"), None)
         values = {key: value for key, value in kept if key is not None and value is not cost}
@@ -142,12 +146,13 @@ class Objects:
             gone = [value for value in (cost, *dropped) if value is not None]
             edits += (RemoveArgument(module.span(inner.node), module.span(v)) for v in gone)
             comments = kept_comments(module, node, [module.span(inner.node)])
-            return Made([*edits, *comments], certain)
+            return Made([*edits, *comments], certain, ignored=tuple(map(str, ignored)))
         parts = {f"v_{name}": module.span(value) for name, value in values.items()}
         text = ", ".join(f"{name}=$v_{name}" for name in values)
         edits.append(Replace(module.span(node), Code(f"{spelled.text}({text})", parts)))
         stays = [*parts.values(), *([module.span(cost)] if cost is not None else [])]
-        return Made([*edits, *kept_comments(module, node, stays)], certain)
+        edits += kept_comments(module, node, stays)
+        return Made(edits, certain, ignored=tuple(map(str, ignored)))
 
     def _class(self, owner: str) -> str:
         return f"{owner}.{_OLD_NAMES[owner] if self._old else ''}CompilerParams"
@@ -193,6 +198,13 @@ _TWO = Reason(
     "the dict speaks of several backends, and which one the kernel is for cannot be seen",
     "make the object of the one: pltpu.CompilerParams or plt.CompilerParams",
 )
+
+
+def _is_ignored(key: str | None, value: ast.expr, owner: str) -> bool:
+    """True for a key that the lowering for Triton, which asked for the others, never read."""
+    if owner != "triton" or key in (None, "cost_estimate", *_FIELDS[owner], *_NOTHING):
+        return False
+    return not any(isinstance(node, ast.Call | ast.NamedExpr) for node in ast.walk(value))
 
 
 def _unknown(names: Sequence[str]) -> Reason:
