@@ -35,7 +35,7 @@ _READS = ("inspect.", "dataclasses.fields", "typing.get_")
 _ENVIRONMENT = ("os.environ", "os.getenv")
 # Functions that make of a version or an answer another form of it.
 _FORMS = frozenset(
-    "bool int float str tuple list map any all len sorted min max dict set zip next iter "
+    "bool int float str tuple list set frozenset map any all len sorted min max dict zip next iter "
     "SimpleNamespace Version parse LooseVersion StrictVersion".split()
 )
 _FORMING = ("re.", "operator.", "functools.reduce", "packaging.", "itertools.")
