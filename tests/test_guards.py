@@ -401,6 +401,13 @@ def kernel(body, **rest):
     kw["scratch_shapes"] = kw.pop("scratch_types")
     return pl.kernel(body, **kw)
 """,
+    "a decorator": """
+if jax.__version_info__ < (0, 7):
+
+    @⟦pl.with_scoped(pltpu.VMEM((8, 128), "float32"))⟧
+    def kernel(x_ref, o_ref, scratch):
+        o_ref[...] = x_ref[...]
+""",
     "match": """
 match jax.__version_info__[:2]:
     case (0, 4):

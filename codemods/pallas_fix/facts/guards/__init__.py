@@ -87,9 +87,11 @@ class Guards:
 
     @cached_property
     def _regions(self) -> tuple[Span, ...]:
-        inner = (*self._nodes, *of_dicts(self._names, self._nodes))
+        nodes = (*self._nodes, *of_dicts(self._names, self._nodes))
+        # To Python, a function begins after its decorators.
+        marks = (mark for node in nodes for mark in getattr(node, "decorator_list", ()))
         kept: list[Span] = []
-        spans = {self._span(node) for node in inner}
+        spans = {self._span(node) for node in (*nodes, *marks)}
         for span in sorted(spans, key=lambda s: (s.line, s.column, -s.end_line, -s.end_column)):
             if not (kept and kept[-1].contains(span)):
                 kept.append(span)
