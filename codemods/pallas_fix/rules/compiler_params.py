@@ -13,17 +13,18 @@ from pallas_fix.rules.access.given import is_none
 from pallas_fix.rules.access.kept import comments_of_argument
 from pallas_fix.rules.base import Finding, Reason, Rule
 from pallas_fix.rules.parameters.dicts import entries, unpacked
-from pallas_fix.rules.parameters.objects import CLASSES, Made, Objects
+from pallas_fix.rules.parameters.objects import CLASSES, Made, Objects, class_name
 from pallas_fix.rules.parameters.sources import Source, Sources
 from pallas_fix.versions import Change, changed
 
 _DICT = changed("0.6.2", fails="0.6.1")
-_OLD_CLASS = changed("0.4.33", fails="0.6.1")
+_OLD_CLASS = changed("0.4.35", fails="0.6.1")
 _LATE = changed("0.6.2", fails="0.9.1")
 _BACKEND = changed("0.6.2", fails="0.9.1")
 _DROPPED = changed(fails="0.9.1")
 _KEYWORDS = changed("0.6.2", fails="0.4.30")
-_NEW_CLASS = Version("0.6.2")
+_OLD_KEYWORDS = changed("0.4.35", fails="0.4.30")
+_NEW_CLASS, _GONE_CLASS = Version("0.6.2"), Version("0.7.2")
 _GPU = ("triton", "mosaic_gpu")
 
 
@@ -147,11 +148,11 @@ class CompilerParams(Rule):
 
     @property
     def _old(self) -> bool:
-        return max(self.options.versions) < _NEW_CLASS
+        """True where the class must have its old name: the oldest jax lacks the new one."""
+        return self.options.oldest < _NEW_CLASS and max(self.options.versions) < _GONE_CLASS
 
     @property
     def _change(self) -> Change:
-        """The class has another name before jax 0.6.2, where the code runs on nothing newer."""
         return _OLD_CLASS if self._old else _DICT
 
     def _backend(
@@ -172,7 +173,8 @@ class CompilerParams(Rule):
     def _loose(
         self, module: Facts, call: ast.Call, words: Sequence[str], params: ast.expr | None
     ) -> Finding:
-        message = f"{' and '.join(f'`{word}=`' for word in words)} of `pallas_call` is {_KEYWORDS}"
+        change = _OLD_KEYWORDS if self._old else _KEYWORDS
+        message = f"{' and '.join(f'`{word}=`' for word in words)} of `pallas_call` is {change}"
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         parts = {word: module.span(given[word]) for word in words}
         gone: list[Edit] = []
@@ -181,14 +183,14 @@ class CompilerParams(Rule):
             gone += comments_of_argument(module, call, given[word], [part])
         if params is not None and not is_none(params):
             if not _takes_more(module, params, words):
-                return self.reported(module, call, message, _KEYWORDS, _BOTH)
+                return self.reported(module, call, message, change, _BOTH)
             inner = module.span(params)
             more = [SetKeyword(inner, w, Code("$value", {"value": parts[w]})) for w in words]
-            return self.reported(module, call, message, _KEYWORDS, [*more, *gone])
-        spelled = module.names.spell("triton.CompilerParams", call)
+            return self.reported(module, call, message, change, [*more, *gone])
+        spelled = module.names.spell(class_name("triton", old=self._old), call)
         code = Code(f"{spelled.text}({', '.join(f'{word}=${word}' for word in words)})", parts)
         put = SetKeyword(module.span(call), "compiler_params", code)
-        return self.reported(module, call, message, _KEYWORDS, [put, *spelled.imports, *gone])
+        return self.reported(module, call, message, change, [put, *spelled.imports, *gone])
 
 
 _SHARED = Reason(

@@ -109,7 +109,7 @@ class Objects:
             return _COST
         if unknown:
             return _unknown(sorted(unknown))
-        spelled = module.names.spell(self._class(owner), self._call)
+        spelled = module.names.spell(class_name(owner, old=self._old), self._call)
         code = Code(f"{spelled.text}(**$inner)", {"inner": module.span(value)})
         comments = kept_comments(module, node, [module.span(value)])
         edits = [Replace(module.span(node), code), *spelled.imports, *comments]
@@ -129,7 +129,7 @@ class Objects:
         unknown = values.keys() - _FIELDS[owner]
         if unknown:
             return _unknown(sorted(unknown))
-        spelled = module.names.spell(self._class(owner), self._call)
+        spelled = module.names.spell(class_name(owner, old=self._old), self._call)
         edits: list[Edit] = list(spelled.imports)
         if cost is not None and not is_none(cost):
             if not movable:
@@ -153,9 +153,6 @@ class Objects:
         stays = [*parts.values(), *([module.span(cost)] if cost is not None else [])]
         edits += kept_comments(module, node, stays)
         return Made(edits, certain, ignored=tuple(map(str, ignored)))
-
-    def _class(self, owner: str) -> str:
-        return f"{owner}.{_OLD_NAMES[owner] if self._old else ''}CompilerParams"
 
     def _chosen(self, outer: Entries) -> tuple[str, ast.expr] | Reason:
         """The backend of a dict of parameters, and its part of them."""
@@ -198,6 +195,11 @@ _TWO = Reason(
     "the dict speaks of several backends, and which one the kernel is for cannot be seen",
     "make the object of the one: pltpu.CompilerParams or plt.CompilerParams",
 )
+
+
+def class_name(owner: str, *, old: bool) -> str:
+    """The public name of the class of a module, as it is now or was before jax 0.6.2."""
+    return f"{owner}.{_OLD_NAMES[owner] if old else ''}CompilerParams"
 
 
 def _is_ignored(key: str | None, value: ast.expr, owner: str) -> bool:
