@@ -99,7 +99,7 @@ class Sources:
         above = found[0].parent if found is not None else None
         return above if above is not None and isinstance(above.node, ast.ClassDef) else None
 
-    def _uses(self, word: str) -> Iterator[ast.Attribute]:
+    def _uses(self, word: str) -> Iterator[ast.expr]:
         for node in ast.walk(self._module.tree):
             match node:
                 case ast.Attribute(attr=found, ctx=ast.Load()) if found == word:
@@ -153,15 +153,17 @@ class Sources:
     def _stays_of(self, function: ast.FunctionDef) -> bool:
         """True if all that a function returns goes to the argument."""
         scope = self._names.scopes[function].parent
-        if scope is None or isinstance(scope.node, ast.ClassDef):
+        if scope is None:
             return False
-        for node in self._loads(scope, function.name):
+        method = isinstance(scope.node, ast.ClassDef)
+        uses = self._uses(function.name) if method else self._loads(scope, function.name)
+        for node in uses:
             call = self._names.parent[node]
             if not isinstance(call, ast.Call) or call.func is not node or not self._lands(call):
                 return False
         return True
 
-    def _loads(self, scope: Scope, name: str) -> Iterator[ast.Name]:
+    def _loads(self, scope: Scope, name: str) -> Iterator[ast.expr]:
         for node in ast.walk(self._module.tree):
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
                 found = self._names.lookup(name, self._names.scope(node))
