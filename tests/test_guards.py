@@ -572,9 +572,151 @@ import pytest
 def test(load):
     «pl.store»
 """,
+    "getattr with the old name for a default": """
+P = ⟦getattr(pltpu, "CompilerParams", pltpu.TPUCompilerParams)⟧
+Q = ⟦vars(pltpu).get("CompilerParams", pltpu.TPUCompilerParams)⟧
+R = ⟦next((getattr(pltpu, n) for n in ("A", "B") if hasattr(pltpu, n)), pltpu.ANY)⟧
+""",
+    "a table that has a name": """
+PARAMS = {
+    True: lambda: ⟦pltpu.CompilerParams()⟧,
+    False: lambda: ⟦pltpu.TPUCompilerParams()⟧,
+}
+made = PARAMS[hasattr(pltpu, "CompilerParams")]()
+LOADS = {"old": lambda: ⟦pl.load⟧}
+load = LOADS.get("old" if jax.__version_info__ < (0, 9) else "new")
+""",
+    "a function that is run under a test": """
+IS_NEW = jax.__version_info__ >= (0, 7)
+
+
+def kernel(x_ref, o_ref):
+    @pl.when(IS_NEW)
+    def _():
+        o_ref[...] = ⟦pl.load(x_ref, ...)⟧
+
+    <>
+
+
+made = jax.lax.cond(IS_NEW, lambda: ⟦pltpu.CompilerParams⟧, lambda: ⟦pltpu.TPUCompilerParams⟧)
+""".replace("<>", "pass"),
+    "functions for either version": """
+def _made(**kw):
+    return ⟦pltpu.CompilerParams(**kw)⟧
+
+
+def _made_before(**kw):
+    return ⟦pltpu.TPUCompilerParams(**kw)⟧
+
+
+made = _made if hasattr(pltpu, "CompilerParams") else _made_before
+""",
+    "a long function for old versions": """
+def kernel_old(x_ref, o_ref):
+    a = ⟦pl.load(x_ref, 0)⟧
+    b = ⟦pl.load(x_ref, 1)⟧
+    c = a + b
+    d = c * c
+    o_ref[...] = d
+
+
+if jax.__version_info__ < (0, 9):
+    run = kernel_old
+""",
+    "a decorator of versions": """
+from mine import requires_jax
+
+
+@requires_jax("<0.7")
+def params():
+    return ⟦pltpu.TPUCompilerParams()⟧
+""",
+    "a flag of another module that says nothing": """
+from mine.settings import TYPED
+P = ⟦pltpu.CompilerParams if TYPED else pltpu.TPUCompilerParams⟧
+
+
+def run(body, s):
+    if not TYPED:
+        return ⟦plgpu.kernel(body, out_shape=s)⟧
+    else:
+        return ⟦plgpu.kernel(body, out_type=s)⟧
+""",
+    "annotations beside a shim": """
+def params(kind: ⟦"pltpu.TPUMemorySpace"⟧) -> ⟦"pltpu.TPUCompilerParams"⟧:
+    if jax.__version_info__ >= (0, 7):
+        return pltpu.CompilerParams()
+    return pltpu.TPUCompilerParams()
+""",
+    "polyfills by other means": """
+pltpu.__dict__.update(CompilerParams=⟦pltpu.TPUCompilerParams⟧)
+type.__setattr__(pl, "load", 1)
+x = ⟦pltpu.CompilerParams⟧, ⟦pl.load⟧
+""",
+    "a module of features": """
+from .jax_versions import WITH_LOADS
+from ._version_checks import TYPED
+if WITH_LOADS and x:
+    y = ⟦pl.load⟧
+elif TYPED and x:
+    y = ⟦pl.store⟧
+""",
 }
 
 OTHERS = {
+    "a missing module, or a broken one": """
+try:
+    «from jax.experimental.pallas import gpu as plt»
+except (ImportError, AttributeError):
+    plt = None
+""",
+    "jax that is too old, and the end": """
+import sys
+if jax.__version_info__ < (0, 4, 30):
+    sys.exit("too old")
+x = «pl.load»
+""",
+    "what both arms run": """
+def kernel(x_ref, o_ref):
+    o_ref[...] = «pl.load(x_ref, ...)»
+
+
+if jax.__version_info__ >= (0, 7):
+    out = pl.pallas_call(kernel, out_shape=s, compiler_params=pltpu.CompilerParams())
+else:
+    out = pl.pallas_call(kernel, out_shape=s, compiler_params=pltpu.TPUCompilerParams())
+""",
+    "everything that a file has": """
+def kernel(x_ref, o_ref):
+    a = «pl.load(x_ref, 0)»
+    b = «pl.load(x_ref, 1)»
+    c = a + b
+    d = c * c
+    o_ref[...] = d
+
+
+if hasattr(jax, "shard_map"):
+    run = kernel
+""",
+    "a flag of another module that says something else": """
+from mine.settings import CAUSAL
+
+
+def kernel(x_ref, o_ref):
+    if CAUSAL:
+        o_ref[...] = «pl.load(x_ref, ...)» * 2
+    else:
+        o_ref[...] = «pl.load(x_ref, ...)»
+""",
+    "a decorator of another kind": """
+from typing_extensions import deprecated
+
+
+@deprecated("use the other one")
+@jax.jit
+def kernel(x):
+    return «pl.load»
+""",
     "a module that may be missing": """
 try:
     from jax.experimental.pallas import triton as plt

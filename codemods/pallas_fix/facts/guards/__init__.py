@@ -25,13 +25,22 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from pallas_fix.edits import Span
-from pallas_fix.facts.guards.arms import TESTS, Arms
+from pallas_fix.facts.guards.arms import Arms
+from pallas_fix.facts.guards.choices import Choices
+from pallas_fix.facts.guards.expected import Expected
+from pallas_fix.facts.guards.helpers import helpers, lazy_annotations
 from pallas_fix.facts.guards.objects import Objects
 from pallas_fix.facts.guards.patches import Patch, Patches, polyfilled
 from pallas_fix.facts.guards.probes import Probes
 from pallas_fix.facts.guards.tries import Tries
-from pallas_fix.facts.guards.uses import of_chosen, of_dicts, of_polyfills
+from pallas_fix.facts.guards.uses import of_chosen, of_dicts, of_polyfills, within
 from pallas_fix.facts.names import Names
+
+_SEEN = (
+    *(ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.Subscript, ast.Match, ast.Try, ast.With),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Call, ast.Expr, ast.Assign),
+    *(ast.FunctionDef, ast.ClassDef),
+)
 
 
 class Guards:
@@ -61,15 +70,25 @@ class Guards:
     @cached_property
     def _nodes(self) -> tuple[ast.AST, ...]:
         """What is left alone with all that is in it."""
-        return tuple(self._find())
+        found = list(self._find())
+        found += helpers(self._names, within(found))
+        return (
+            *found,
+            *lazy_annotations(self._names, found),
+            *of_dicts(self._names, within(found)),
+        )
 
     def _find(self) -> Iterator[ast.AST]:
-        tries = Tries(self._names)
-        arms = Arms(self._names, Probes(self._names, self._objects, tries), tries)
-        yield from (statement for statement, _ in self._names.optional)
-        for node in self._names.parent:
-            if isinstance(node, TESTS):
+        names, tries = self._names, Tries(self._names)
+        probes = Probes(names, self._objects, tries)
+        arms, choices = Arms(names, probes, tries), Choices(names, self._objects, probes)
+        expected = Expected(names, probes)
+        yield from (statement for statement, _ in names.optional)
+        for node in names.parent:
+            if isinstance(node, _SEEN):
                 yield from arms.of(node)
+                yield from choices.of(node)
+                yield from expected.of(node)
         for patch in self._patches:
             yield patch.node
             if patch.value is not None:
@@ -87,11 +106,10 @@ class Guards:
 
     @cached_property
     def _regions(self) -> tuple[Span, ...]:
-        nodes = (*self._nodes, *of_dicts(self._names, self._nodes))
         # To Python, a function begins after its decorators.
-        marks = (mark for node in nodes for mark in getattr(node, "decorator_list", ()))
+        marks = (mark for node in self._nodes for mark in getattr(node, "decorator_list", ()))
         kept: list[Span] = []
-        spans = {self._span(node) for node in (*nodes, *marks)}
+        spans = {self._span(node) for node in (*self._nodes, *marks)}
         for span in sorted(spans, key=lambda s: (s.line, s.column, -s.end_line, -s.end_column)):
             if not (kept and kept[-1].contains(span)):
                 kept.append(span)
@@ -100,7 +118,10 @@ class Guards:
     @cached_property
     def _exact(self) -> frozenset[Span]:
         """What is left alone itself, but not the code in it."""
-        uses = (*of_polyfills(self._names, self.polyfilled), *of_chosen(self._names, self._nodes))
+        uses = (
+            *of_polyfills(self._names, self.polyfilled),
+            *of_chosen(self._names, within(self._nodes)),
+        )
         return frozenset(map(self._span, uses))
 
 

@@ -68,6 +68,15 @@ class Objects:
                 return text if _is_path(expr.slice) else None
         return None
 
+    def space(self, expr: ast.expr) -> str | None:
+        """The module whose names `vars(pl)` or `pl.__dict__` are."""
+        match expr:
+            case ast.Call(func=ast.Name(id="vars"), args=[owner]):
+                return self.module(owner)
+            case ast.Attribute(value=owner, attr="__dict__"):
+                return self.module(owner)
+        return None
+
     def passed(self, binding: Binding, name: str) -> Iterator[ast.expr]:
         """What the file's own calls pass for a parameter."""
         arguments = self._names.parent.get(binding.node)

@@ -11,7 +11,8 @@ from pallas_fix.facts.guards.objects import Objects, called
 from pallas_fix.facts.names import Names, canonical
 
 _OF_CLASS = re.compile(r"\.__\w+__$")
-_SETTERS = frozenset({"setattr", "delattr"})
+_SETTERS = frozenset({"setattr", "delattr", "__setattr__"})
+_UPDATES = frozenset({"setdefault", "update", "pop"})
 _PATCHERS = frozenset({"object", "multiple", "dict"})
 
 
@@ -63,7 +64,7 @@ class Patches:
             case ast.Subscript(value=ast.Attribute(attr="modules"), slice=key):
                 yield from (Patch(node, (word,), value) for word in _paths(key))
             case ast.Subscript(value=owner, slice=key):
-                module = self._space(owner)
+                module = self._objects.space(owner)
                 if module is not None:
                     yield Patch(node, tuple(self._keys(module, key)), value)
             case ast.Tuple(elts=elements):
@@ -72,23 +73,24 @@ class Patches:
 
     def _called(self, call: ast.Call) -> Iterator[Patch]:
         word, args = called(call.func), call.args
-        if not args or word is None:
-            return
-        if word in _SETTERS or self._is_patcher(call.func):
-            module = self._objects.module(args[0]) or self._space(args[0])
-            if module is not None and (len(args) > 1 or word == "multiple"):
-                value = args[2] if len(args) > 2 else None
-                named = [k.arg for k in call.keywords if k.arg and word == "multiple"]
-                keys = args[1:2] if word != "multiple" else []
-                names = (*(n for k in keys for n in self._keys(module, k)), *_below(module, named))
-                yield Patch(call, names, value)
-            elif module is None:
-                yield from (Patch(call, (path,)) for arg in args for path in _paths(arg))
-        elif isinstance(call.func, ast.Attribute) and word in ("setdefault", "update", "pop"):
-            module = self._space(call.func.value)
+        if isinstance(call.func, ast.Attribute) and word in _UPDATES:
+            module = self._objects.space(call.func.value)
             if module is not None:
                 named = [keyword.arg for keyword in call.keywords if keyword.arg]
-                yield Patch(call, (*self._keys(module, args[0]), *_below(module, named)))
+                keys = (name for key in args[:1] for name in self._keys(module, key))
+                yield Patch(call, (*keys, *_below(module, named)))
+        elif args and (word in _SETTERS or self._is_patcher(call.func)):
+            yield from self._set(call, args)
+
+    def _set(self, call: ast.Call, args: list[ast.expr]) -> Iterator[Patch]:
+        """`setattr(pl, "load", f)`, `mock.patch("jax.experimental.pallas.load")`."""
+        module = self._objects.module(args[0]) or self._objects.space(args[0])
+        if module is None:
+            yield from (Patch(call, (path,)) for arg in args for path in _paths(arg))
+        elif called(call.func) == "multiple":
+            yield Patch(call, tuple(_below(module, [k.arg for k in call.keywords if k.arg])))
+        elif len(args) > 1:
+            yield Patch(call, tuple(self._keys(module, args[1])), args[2] if args[2:] else None)
 
     @staticmethod
     def _is_patcher(func: ast.expr) -> bool:
@@ -96,15 +98,6 @@ class Patches:
         if isinstance(func, ast.Attribute) and func.attr in _PATCHERS:
             func = func.value
         return called(func) == "patch"
-
-    def _space(self, expr: ast.expr) -> str | None:
-        """The module whose names `vars(pl)` or `pl.__dict__` are."""
-        match expr:
-            case ast.Call(func=ast.Name(id="vars"), args=[owner]):
-                return self._objects.module(owner)
-            case ast.Attribute(value=owner, attr="__dict__"):
-                return self._objects.module(owner)
-        return None
 
     def _keys(self, module: str, key: ast.expr) -> Iterator[str]:
         """The names that a key may be; the module itself where they cannot be seen."""

@@ -21,6 +21,7 @@ from pallas_fix.facts.guards.evidence import (
 from pallas_fix.facts.guards.objects import Objects
 from pallas_fix.facts.guards.tries import Tries
 from pallas_fix.facts.guards.words import (
+    is_of_others,
     is_ordinary,
     is_version_of_jax,
     speaks,
@@ -56,6 +57,19 @@ class Probes:
     def asks(self, test: ast.expr) -> bool:
         """True if the truth of an expression depends on what this jax is or has."""
         return self.kind(test) > Kind.NOTHING
+
+    def answers(self, mark: ast.expr) -> bool:
+        """True for a call that asks for a version, as decorators do: `requires_jax("0.7")`."""
+        return isinstance(mark, ast.Call) and self.kind(mark) is Kind.ANSWER
+
+    def is_unknown(self, test: ast.expr) -> bool:
+        """True for a flag in capitals of another module whose name says nothing."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test = test.operand
+        path = self._names.path(test) or ""
+        module, _, name = path.rpartition(".")
+        outside = bool(module) and module.partition(".")[0] not in ("jax", "jaxlib")
+        return outside and name.isupper() and not is_ordinary(name)
 
     def kind(self, expr: ast.expr) -> Kind:
         """What an expression has to do with the version of jax."""
@@ -190,7 +204,7 @@ class Probes:
         path = self._names.path(func)
         if path is None:
             return isinstance(func, ast.Name) and self._names.star
-        return not is_ordinary(path)
+        return not is_of_others(path)
 
     def _is_in_environment(self, value: ast.expr, key: ast.expr) -> bool:
         path = self._names.path(value) or ""

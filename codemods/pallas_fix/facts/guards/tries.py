@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from pallas_fix.facts.guards.differences import differ, walk
 from pallas_fix.facts.guards.objects import called
 from pallas_fix.facts.names import Names
+from pallas_fix.facts.optional import is_always_there
 
 _ERRORS = frozenset({"AttributeError", "TypeError"})
 _ANY = frozenset({"Exception", "BaseException"})
 _MISSING = frozenset({"ImportError", "ModuleNotFoundError"})
-_SMALL = 3
 
 
 class Tries:
@@ -41,6 +42,8 @@ class Tries:
     def arms(self, node: ast.Try) -> Iterator[ast.AST]:
         """What of a `try` is left alone."""
         caught = self._caught(node)
+        if caught & _MISSING and _only_modules(node.body):
+            return
         if caught & _ERRORS or self._is_choice(node, caught):
             yield from (*node.body, *node.orelse, *node.handlers)
         elif caught & (_MISSING | _ANY) and self._stands_in(node):
@@ -79,7 +82,7 @@ class Tries:
 
     def _imports_names(self, node: ast.Try) -> bool:
         blocks = (node.body, *(handler.body for handler in node.handlers))
-        return any(inner in self._of_names for block in blocks for inner in _walk(block))
+        return any(inner in self._of_names for block in blocks for inner in walk(block))
 
     def _stands_in(self, node: ast.Try) -> bool:
         """True where the handler gives a value to a name that the body imports from elsewhere."""
@@ -91,32 +94,16 @@ class Tries:
         both = set(_assigned(node.body)) & set(_assigned(instead))
         if both and any(self._is_bare(statement) for statement in node.body):
             return True
-        if max(len(node.body), len(instead)) > _SMALL or _defines(node.body + instead):
-            return False
-        here, there = set(self._used(node.body)), set(self._used(instead))
-        modules = {path.rpartition(".")[0] for path in here - there}
-        return bool(modules & {path.rpartition(".")[0] for path in there - here})
+        return differ(self._names, node.body, instead)
 
     def _is_bare(self, statement: ast.stmt) -> bool:
         """True for `x = pl.load`, or `pl.load` alone: nothing is done but to name it."""
         value = statement.value if isinstance(statement, ast.Assign | ast.Expr) else None
         return isinstance(value, ast.Attribute) and self._is_jax(value)
 
-    def _used(self, body: list[ast.stmt]) -> Iterator[str]:
-        for node in _walk(body):
-            if isinstance(node, ast.Attribute):
-                name = self._names.public(node)
-                if name is not None and name.partition(".")[0] in (
-                    "pl",
-                    "pltpu",
-                    "plgpu",
-                    "triton",
-                ):
-                    yield name
-
     def _mentions(self, body: list[ast.stmt]) -> bool:
-        return any(isinstance(n, ast.Name) and self._is_jax(n) for n in _walk(body)) or any(
-            isinstance(n, ast.Import | ast.ImportFrom) for n in _walk(body)
+        return any(isinstance(n, ast.Name) and self._is_jax(n) for n in walk(body)) or any(
+            isinstance(n, ast.Import | ast.ImportFrom) for n in walk(body)
         )
 
     def _is_jax(self, expr: ast.expr) -> bool:
@@ -134,13 +121,12 @@ def is_suppressed(node: ast.With) -> bool:
     return False
 
 
-def _walk(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    for statement in body:
-        yield from ast.walk(statement)
-
-
-def _defines(body: list[ast.stmt]) -> bool:
-    return any(isinstance(n, ast.FunctionDef | ast.ClassDef) for n in _walk(body))
+def _only_modules(body: list[ast.stmt]) -> bool:
+    """True for a block that only asks whether there are some modules at all."""
+    return all(
+        isinstance(s, ast.Import | ast.ImportFrom) and all(is_always_there(s, a) for a in s.names)
+        for s in body
+    )
 
 
 def _assigned(body: list[ast.stmt]) -> Iterator[str]:

@@ -25,9 +25,8 @@ def of_polyfills(names: Names, polyfilled: Collection[str]) -> Iterator[ast.AST]
                     yield node
 
 
-def of_chosen(names: Names, guarded: Collection[ast.AST]) -> Iterator[ast.AST]:
+def of_chosen(names: Names, inside: Collection[ast.AST]) -> Iterator[ast.AST]:
     """The uses of names that get their value in code that is left alone, but for modules."""
-    inside = _inside(guarded)
     for node in names.parent:
         if not isinstance(node, ast.Name) or isinstance(node.ctx, ast.Store) or node in inside:
             continue
@@ -38,9 +37,8 @@ def of_chosen(names: Names, guarded: Collection[ast.AST]) -> Iterator[ast.AST]:
             yield from _use(names, node)
 
 
-def of_dicts(names: Names, guarded: Collection[ast.AST]) -> Iterator[ast.AST]:
+def of_dicts(names: Names, inside: Collection[ast.AST]) -> Iterator[ast.AST]:
     """The dicts of keyword arguments whose keys are renamed by hand, or set in a shim."""
-    inside = _inside(guarded)
     for node in names.parent:
         if not isinstance(node, ast.Name):
             continue
@@ -53,7 +51,7 @@ def of_dicts(names: Names, guarded: Collection[ast.AST]) -> Iterator[ast.AST]:
                 yield binding.value
 
 
-def _inside(guarded: Collection[ast.AST]) -> set[ast.AST]:
+def within(guarded: Collection[ast.AST]) -> set[ast.AST]:
     """Every node in code that is left alone."""
     found: set[ast.AST] = set()
     for node in guarded:

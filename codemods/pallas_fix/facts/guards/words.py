@@ -15,17 +15,17 @@ from itertools import pairwise
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _JAX = frozenset("jax jaxlib pallas pltpu plgpu mosaic api apis".split())
 _AGE = frozenset(
-    "new newer old older legacy modern recent deprecated compat ge gt le lt least before after "
+    "new newer old older legacy modern recent compat ge gt le lt least before after "
     "since pre post".split()
 )
 _BETWEEN = frozenset("is at v version lib".split())
 _VERSION = frozenset("version versions ver versioned".split())
 _WHOLE = frozenset("jaxver jaxversion oldjax newjax".split())
 _ABOUT_VERSIONS = _VERSION | frozenset(
-    "is at least most get parse parsed check current installed min max minimum info tuple str pkg "
-    "package ge gt le lt eq new newer old older".split()
+    "jax jaxlib pallas is at least most get parse parsed check checks current installed min max "
+    "minimum info tuple str pkg package ge gt le lt eq new newer old older".split()
 )
-_IMPORTED = frozenset("new newer old older legacy modern deprecated compat".split())
+_IMPORTED = frozenset("new newer old older legacy modern compat".split())
 _HAS = frozenset("has have supports".split())
 _AVAILABLE = frozenset(
     "tpu gpu cpu cuda rocm hip torch triton pallas jax jaxlib flax numpy np tf tensorflow mosaic "
@@ -62,10 +62,15 @@ def speaks_where_imported(name: str) -> bool:
 def is_of_shims(module: str) -> bool:
     """True for the path of a module that speaks of shims or versions: `mine.compat`."""
     return any(
-        _SHIMS.intersection(tokens) or (tokens and _ABOUT_VERSIONS.issuperset(tokens))
+        _SHIMS.intersection(tokens)
+        or (_VERSION.intersection(tokens) and _ABOUT_VERSIONS.issuperset(tokens))
         for tokens in map(_tokens, module.split("."))
-        if _VERSION.intersection(tokens) or _SHIMS.intersection(tokens)
     )
+
+
+def is_of_an_age(name: str) -> bool:
+    """True for the name of something that is for older or newer versions: `_run_old`."""
+    return bool(_IMPORTED.intersection(_tokens(name)))
 
 
 def is_predicate(name: str) -> bool:
@@ -78,6 +83,12 @@ def is_ordinary(name: str) -> bool:
     return bool(_ORDINARY.intersection(_tokens(name)))
 
 
+def is_of_others(path: str) -> bool:
+    """True for the path of something that speaks of a device or of another package."""
+    tokens = set(_tokens(path))
+    return bool(tokens & (_ORDINARY | _HARDWARE) - _JAX)
+
+
 def is_version_of_jax(path: str) -> bool:
     """True for the path of a version that jax keeps, and not of a chip's."""
     tokens = _tokens(path.rpartition(".")[2])
@@ -87,7 +98,7 @@ def is_version_of_jax(path: str) -> bool:
 def _is_pair(one: str, other: str) -> bool:
     if (one in _JAX and other in _AGE) or (one in _AGE and other in _JAX):
         return True
-    return one in ("jax", "jaxlib") and other.isdigit()
+    return one in ("jax", "jaxlib") and (other.isdigit() or other == "api")
 
 
 def _tokens(name: str) -> tuple[str, ...]:
