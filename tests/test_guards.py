@@ -523,10 +523,15 @@ with patch.object(pl, "load"):
 import pytest
 
 
-def test():
-    x = ⟦pl.load⟧
+@pytest.mark.parametrize("space", [⟦pltpu.TPUMemorySpace.ANY⟧])
+def test(space):
+    def kernel(x_ref):
+        return ⟦jax.tree_map(len, x_ref)⟧
+
+    spec = pl.BlockSpec(memory_space=⟦pltpu.ANY⟧)
+    x = «jax.tree_map»(len, [1])
     with pytest.raises(AttributeError):
-        ⟦pl.store⟧
+        ⟦pl.store⟧(kernel, spec, x)
 """,
     "pytest.raises of a function": """
 import pytest
@@ -707,6 +712,17 @@ def kernel(x_ref, o_ref):
         o_ref[...] = «pl.load(x_ref, ...)» * 2
     else:
         o_ref[...] = «pl.load(x_ref, ...)»
+""",
+    "what may fail anyhow": """
+def moved(x):
+    a = «pl.load»
+    return a
+
+
+try:
+    y = moved(x)
+except AttributeError:
+    y = x
 """,
     "a decorator of another kind": """
 from typing_extensions import deprecated

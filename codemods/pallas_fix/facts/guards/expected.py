@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pallas_fix.facts.guards.objects import called
 from pallas_fix.facts.guards.probes import Probes
 from pallas_fix.facts.names import Names
+from pallas_fix.facts.scopes import FUNCTIONS
 
 _FAILS = frozenset(
     "raises assertRaises assertRaisesRegex warns assertWarns deprecated_call".split()
 )
+_PALLAS = frozenset({"pl", "pltpu", "plgpu", "triton", "plsc"})
 _SKIPS = frozenset("skipif skipIf skipUnless xfail".split())
 
 
@@ -27,7 +29,7 @@ class Expected:
         match node:
             case ast.With(items=items):
                 if any(is_call_of(item.context_expr, _FAILS) for item in items):
-                    yield next(self._names.enclosing(node), node)
+                    yield from self._failing(node)
             case ast.Expr(value=ast.Call() as call):
                 yield from self._called(node, call)
             case ast.Call(keywords=keywords):
@@ -43,13 +45,35 @@ class Expected:
     def _called(self, statement: ast.Expr, call: ast.Call) -> Iterator[ast.AST]:
         """`pytest.raises(AttributeError, function)`, `pytest.importorskip("jax", "0.7")`."""
         if is_call_of(call, _FAILS) and len(call.args) > 1:
-            yield next(self._names.enclosing(call), statement)
+            yield from self._failing(statement)
         elif is_call_of(call, frozenset({"importorskip"})):
             minimum = call.args[1:] or any(k.arg == "minversion" for k in call.keywords)
             named = call.args[0] if call.args else None
             if minimum and isinstance(named, ast.Constant) and named.value in ("jax", "jaxlib"):
                 block = self._names.block(statement)
                 yield from block[block.index(statement) + 1 :]
+
+    def _failing(self, statement: ast.stmt) -> Iterator[ast.AST]:
+        """What fails, and what of the test it may fail for: kernels, and uses of Pallas."""
+        yield statement
+        function = next(self._names.enclosing(statement), None)
+        if function is None:
+            return
+        for part in ast.walk(function):
+            if part is not function and isinstance(part, (*FUNCTIONS, ast.ClassDef)):
+                yield part
+            elif isinstance(part, ast.Name | ast.Attribute):
+                name = self._names.public(part) or ""
+                if name.partition(".")[0] in _PALLAS:
+                    yield self._whole(part)
+
+    def _whole(self, node: ast.expr) -> ast.AST:
+        """The statement of an expression, or what of a compound statement it stands in."""
+        here: ast.AST = node
+        while not isinstance(self._names.parent[here], ast.stmt):
+            here = self._names.parent[here]
+        above = self._names.parent[here]
+        return here if hasattr(above, "body") else above
 
     def _is_skip(self, mark: ast.expr) -> bool:
         if isinstance(mark, ast.Name):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pallas_fix.facts.guards.words import is_of_an_age
 from pallas_fix.facts.names import Names
 
-_SMALL = 4
+_SMALL = 5
 _CHOICES = (ast.If, ast.IfExp, ast.Try, ast.Dict)
 _Def = ast.FunctionDef | ast.ClassDef
 
@@ -31,7 +31,7 @@ def helpers(names: Names, inside: Collection[ast.AST]) -> Iterator[ast.AST]:
             if binding is not None and isinstance(binding.node, ast.FunctionDef | ast.ClassDef):
                 uses.setdefault(binding.node, []).append(node)
     for definition, named in uses.items():
-        if all(name in inside for name in named) and not _is_shared(names, named):
+        if all(name in inside for name in named) and _is_one_arm(names, named):
             yield definition
 
 
@@ -50,22 +50,25 @@ def lazy_annotations(names: Names, guarded: Collection[ast.AST]) -> Iterator[ast
 
 
 def _is_helper(node: _Def) -> bool:
+    if is_of_an_age(node.name):
+        return True
     documented = ast.get_docstring(node) is not None
-    return len(node.body) - documented <= _SMALL or is_of_an_age(node.name)
+    statements = sum(isinstance(part, ast.stmt) for part in ast.walk(node))
+    return statements - documented <= _SMALL
 
 
-def _is_shared(names: Names, uses: list[ast.Name]) -> bool:
-    """True where both arms of one choice name it."""
+def _is_one_arm(names: Names, uses: list[ast.Name]) -> bool:
+    """True where each use stands in an arm of a test, and no two in both arms of one."""
     arms: dict[ast.AST, set[str]] = {}
     for use in uses:
         here: ast.AST = use
-        while here in names.parent:
-            above = names.parent[here]
-            if isinstance(above, _CHOICES):
-                arms.setdefault(above, set()).add(_field(above, here))
-                break
-            here = above
-    return any(len(fields) > 1 for fields in arms.values())
+        while here in names.parent and not isinstance(names.parent[here], _CHOICES):
+            here = names.parent[here]
+        above = names.parent.get(here)
+        if above is None or isinstance(above, ast.Try):
+            return False
+        arms.setdefault(above, set()).add(_field(above, here))
+    return all(len(fields) == 1 for fields in arms.values())
 
 
 def _field(above: ast.AST, here: ast.AST) -> str:
