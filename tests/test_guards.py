@@ -647,6 +647,33 @@ def run(body, s):
     else:
         return ⟦plgpu.kernel(body, out_type=s)⟧
 """,
+    "a flag that says nothing, and a return": """
+from mine.settings import TYPED
+
+
+def params():
+    if TYPED:
+        return ⟦pltpu.CompilerParams()⟧
+    return ⟦pltpu.TPUCompilerParams()⟧
+
+
+if TYPED:
+
+    def run(body, s):
+        return ⟦plgpu.kernel(body, out_type=s)⟧
+
+else:
+
+    def run(body, s):
+        return ⟦plgpu.kernel(body, out_shape=s)⟧
+""",
+    "try and any exception around one function": """
+def read(ref):
+    try:
+        return ⟦pl.load(ref, 0)⟧
+    except Exception:
+        return ref[0]
+""",
     "annotations beside a shim": """
 def params(kind: ⟦"pltpu.TPUMemorySpace"⟧) -> ⟦"pltpu.TPUCompilerParams"⟧:
     if jax.__version_info__ >= (0, 7):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pallas_fix.facts.guards.differences import differ
+from pallas_fix.facts.guards.differences import stand_for
+from pallas_fix.facts.guards.evidence import is_unknown
 from pallas_fix.facts.guards.expected import is_call_of
 from pallas_fix.facts.guards.probes import Probes
 from pallas_fix.facts.guards.tries import Tries, is_suppressed
@@ -34,10 +35,8 @@ class Arms:
                     yield from self._after(node) if isinstance(node, ast.If) else ()
                 elif isinstance(node, ast.If):
                     yield from _imported_in_both(node)
-                    if self._probes.is_unknown(test) and differ(
-                        self._names, node.body, node.orelse
-                    ):
-                        yield from (*node.body, *node.orelse)
+                    if is_unknown(self._names, test):
+                        yield from self._unknown(node)
             case ast.Match(subject=subject) if self._probes.asks(subject):
                 yield node
             case ast.Try():
@@ -47,6 +46,15 @@ class Arms:
             case ast.FunctionDef(decorator_list=marks) | ast.ClassDef(decorator_list=marks):
                 if any(map(self._is_test, marks)):
                     yield node
+
+    def _unknown(self, node: ast.If) -> Iterator[ast.stmt]:
+        """The arms of a test that is for versions only if they look like it."""
+        other = node.orelse
+        if not other and isinstance(node.body[-1], _OUT):
+            block = self._names.block(node)
+            other = block[block.index(node) + 1 :]
+        if stand_for(self._names, node.body, other):
+            yield from (*node.body, *other)
 
     def _is_test(self, mark: ast.expr) -> bool:
         """True for a decorator like `@pl.when(IS_NEW)` or `@requires_jax("0.7")`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from pallas_fix.facts.guards.evidence import is_unknown
 from pallas_fix.facts.guards.objects import Objects, called
 from pallas_fix.facts.guards.probes import Probes
 from pallas_fix.facts.names import Names
@@ -25,7 +26,7 @@ class Choices:
         asks = self._probes.asks
         match node:
             case ast.IfExp(test=test):
-                if asks(test) or self._probes.is_unknown(test):
+                if asks(test) or is_unknown(self._names, test):
                     yield node
             case ast.BoolOp(values=values) if any(map(asks, values[:-1])):
                 yield node

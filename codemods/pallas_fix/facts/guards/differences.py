@@ -29,6 +29,39 @@ def differ(names: Names, here: Sequence[ast.stmt], there: Sequence[ast.stmt]) ->
     return any(mine[name] - yours[name] and yours[name] - mine[name] for name in shared)
 
 
+def stand_for(names: Names, here: Sequence[ast.stmt], there: Sequence[ast.stmt]) -> bool:
+    """True where a test that says nothing itself is likely to be one for versions.
+
+    Both blocks define the same, or `differ`, or are one statement each that uses other names or
+    keywords of jax.
+    """
+    if not (here and there):
+        return False
+    if _defined(here) and _defined(here) == _defined(there):
+        return True
+    if differ(names, here, there):
+        return True
+    simple = all(isinstance(body[0], ast.Return | ast.Assign | ast.Expr) for body in (here, there))
+    one, other = (_uses_of_jax(names, body) for body in (here, there))
+    return len(here) == len(there) == 1 and simple and one != other
+
+
+def _uses_of_jax(names: Names, body: Sequence[ast.stmt]) -> set[str]:
+    """The names of jax in a block, the keywords of its functions, and what their arguments are."""
+    paths = (names.path(n) or "" for n in walk(body) if isinstance(n, ast.Attribute))
+    found = {path for path in paths if path.startswith("jax.")}
+    calls = (node for node in walk(body) if isinstance(node, ast.Call))
+    given = {
+        " ".join((names.path(call.func) or "", *(type(arg).__name__ for arg in call.args)))
+        for call in calls
+    }
+    return found.union(given, *(words for _, words in _keywords(names, body)))
+
+
+def _defined(body: Sequence[ast.stmt]) -> set[str]:
+    return {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+
+
 def _used(names: Names, body: Sequence[ast.stmt]) -> Iterator[str]:
     for node in walk(body):
         if isinstance(node, ast.Attribute):

@@ -14,6 +14,7 @@ from pallas_fix.facts.guards.words import (
     is_version_of_jax,
     speaks_where_imported,
 )
+from pallas_fix.facts.names import Names
 
 PYTHON = ("sys.version_info", "sys.hexversion", "platform.python_version")
 _NUMBERED = re.compile(r"\W*(?:jax(?:lib)?\W+)?0\.\d+(?:\.\d+)*\w*")
@@ -45,6 +46,15 @@ def imported(path: str) -> Kind:
         return Kind.ANSWER
     asking = (name.isupper() or is_predicate(name)) and not is_ordinary(name)
     return Kind.ANSWER if asking and is_of_shims(module) else Kind.NOTHING
+
+
+def is_unknown(names: Names, test: ast.expr) -> bool:
+    """True for a flag in capitals of another module whose name says nothing."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    module, _, name = (names.path(test) or "").rpartition(".")
+    outside = bool(module) and module.partition(".")[0] not in ("jax", "jaxlib")
+    return outside and name.isupper() and not is_ordinary(name)
 
 
 def passed(node: ast.Call) -> list[ast.expr]:

@@ -22,7 +22,6 @@ from pallas_fix.facts.guards.objects import Objects
 from pallas_fix.facts.guards.tries import Tries
 from pallas_fix.facts.guards.words import (
     is_of_others,
-    is_ordinary,
     is_version_of_jax,
     speaks,
     speaks_where_imported,
@@ -61,15 +60,6 @@ class Probes:
     def answers(self, mark: ast.expr) -> bool:
         """True for a call that asks for a version, as decorators do: `requires_jax("0.7")`."""
         return isinstance(mark, ast.Call) and self.kind(mark) is Kind.ANSWER
-
-    def is_unknown(self, test: ast.expr) -> bool:
-        """True for a flag in capitals of another module whose name says nothing."""
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            test = test.operand
-        path = self._names.path(test) or ""
-        module, _, name = path.rpartition(".")
-        outside = bool(module) and module.partition(".")[0] not in ("jax", "jaxlib")
-        return outside and name.isupper() and not is_ordinary(name)
 
     def kind(self, expr: ast.expr) -> Kind:
         """What an expression has to do with the version of jax."""

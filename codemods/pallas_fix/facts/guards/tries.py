@@ -94,7 +94,23 @@ class Tries:
         both = set(_assigned(node.body)) & set(_assigned(instead))
         if both and any(self._is_bare(statement) for statement in node.body):
             return True
-        return differ(self._names, node.body, instead)
+        return differ(self._names, node.body, instead) or self._gives(node.body, instead)
+
+    def _gives(self, body: list[ast.stmt], instead: list[ast.stmt]) -> bool:
+        """True where one function of jax is all that is tried, or Pallas all that is done instead.
+
+        Both must give a value to the same kind of statement.
+        """
+        if len(body) != 1 or type(body[0]) is not type(instead[-1]):
+            return False
+        tried, done = self._named(body[0]), self._named(instead[-1])
+        return tried.startswith("jax.") or "pallas" in done
+
+    def _named(self, statement: ast.stmt) -> str:
+        """The path of the one name, or function, whose value a statement gives."""
+        value = statement.value if isinstance(statement, ast.Return | ast.Assign) else None
+        named = value.func if isinstance(value, ast.Call) else value
+        return self._names.path(named) or "" if isinstance(named, ast.Attribute) else ""
 
     def _is_bare(self, statement: ast.stmt) -> bool:
         """True for `x = pl.load`, or `pl.load` alone: nothing is done but to name it."""
