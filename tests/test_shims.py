@@ -68,7 +68,7 @@ CHOICES = [
     "    return {old} if {test} else {new}\n",
     "    if {test}:\n        return {old}\n    return {new}\n",
     "    if not {test}:\n        r = {new}\n    else:\n        r = {old}\n    return r\n",
-    "    try:\n        return {new}\n    except (AttributeError, TypeError):\n        return {old}\n",
+    "    try:\n        return {new}\n    except AttributeError:\n        return {old}\n",
     "    try:\n        r = {old}\n    except Exception:\n        r = {new}\n    return r\n",
 ]
 TESTS = ["(jax.__version_info__ < (0, 7))", 'hasattr(pltpu, "TPUCompilerParams")', "TYPED"]

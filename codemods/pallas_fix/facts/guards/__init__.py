@@ -5,17 +5,24 @@ arm is touched, nor what only runs after the test. What asks (`probes`):
 
 - a version: `__version__`, `__version_info__`, `jax.version`, `importlib.metadata.version("jax")`,
   also Python's, with what is computed of it in constants, attributes, parameters and functions;
-- a name: `hasattr` and `getattr` of jax or of a module that may be jax, `dir`, `vars`, `__dict__`,
-  `try/except AttributeError`, the import of a name under `try/except ImportError` (`optional`);
+- a name: `hasattr` and `getattr` of jax, of a ref or of a module of shims, `dir`, `vars`,
+  `__dict__`, `try/except AttributeError`, the import of a name under `try/except ImportError`
+  (`optional`), and an `except` of anything around single names (`tries`);
 - a keyword: `inspect.signature` of something of jax, `try/except TypeError`;
-- a flag or function that another module keeps, if its name speaks of versions (`words`).
+- a flag, parameter or function that is called after versions (`words`). A flag in capitals of
+  another module, of which the name says nothing, counts where its arms use different names or
+  keywords of jax (`differences`).
 
 What asks whether there is Pallas at all, which backend there is (`jax.default_backend()`), whether
-kernels are interpreted, or what an ordinary flag says, is no shim.
+kernels are interpreted, or what an ordinary flag says (`DEBUG`, `USE_BF16`), is no shim; nor is a
+test that raises where jax is too old.
 
-What a shim binds is left alone where it is used (`uses`): the name and its call, but not the
-arguments. So are the uses of a name that the file assigns onto a module (`patches`). A function
-with `pytest.raises` or `pytest.warns` in it is left alone as a whole: what it runs is to fail.
+What belongs to a shim elsewhere is left alone, too: short functions that one arm alone names, and
+annotations beside it (`helpers`), dicts of keywords that it fills or renames, and the uses of what
+it binds, though not the arguments of their calls (`uses`). So are all uses of a name that the file
+puts onto a module of jax (`patches`). A test with `pytest.raises` or `pytest.warns` in it keeps
+its kernels and its uses of Pallas, one that is skipped for some versions all that it has
+(`expected`).
 """
 
 from __future__ import annotations
