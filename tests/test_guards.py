@@ -751,6 +751,13 @@ try:
 except AttributeError:
     y = x
 """,
+    "a value that may not be known": """
+def known(x):
+    try:
+        return «jax.core.concrete_or_error(int, x)»
+    except Exception:
+        return None
+""",
     "a decorator of another kind": """
 from typing_extensions import deprecated
 

@@ -97,14 +97,12 @@ class Tries:
         return differ(self._names, node.body, instead) or self._gives(node.body, instead)
 
     def _gives(self, body: list[ast.stmt], instead: list[ast.stmt]) -> bool:
-        """True where one function of jax is all that is tried, or Pallas all that is done instead.
-
-        Both must give a value to the same kind of statement.
-        """
+        """True where both arms give a value that one function makes, of Pallas or both of jax."""
         if len(body) != 1 or type(body[0]) is not type(instead[-1]):
             return False
         tried, done = self._named(body[0]), self._named(instead[-1])
-        return tried.startswith("jax.") or "pallas" in done
+        both = tried.startswith("jax.") and done.startswith("jax.")
+        return both or "pallas" in tried or "pallas" in done
 
     def _named(self, statement: ast.stmt) -> str:
         """The path of the one name, or function, whose value a statement gives."""
