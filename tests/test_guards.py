@@ -974,3 +974,11 @@ def test_what_a_file_puts_onto_modules_is_known() -> None:
     )
     polyfilled = Facts.parse(_IMPORTS + text, "kernel.py").polyfilled
     assert polyfilled == {"pl.load", "pltpu.CompilerParams", "plgpu.kernel", "jax.config.x"}
+
+
+def test_a_long_way_to_a_flag_is_not_gone() -> None:
+    chain = "".join(f"x{n} = x{n - 1} + 1\n" for n in range(1, 400))
+    sums = "y = " + " + ".join(["x0"] * 250) + "\n"
+    text = f"{_IMPORTS}x0 = 1\n{chain}{sums}if x399 or y:\n    z = pl.load\n"
+    facts = Facts.parse(text, "kernel.py")
+    assert not facts.is_guarded(facts.span(facts.tree.body[-1]))

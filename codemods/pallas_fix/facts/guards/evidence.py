@@ -12,11 +12,13 @@ from pallas_fix.facts.guards.words import (
     is_ordinary,
     is_predicate,
     is_version_of_jax,
+    speaks,
     speaks_where_imported,
 )
 from pallas_fix.facts.names import Names
 
 PYTHON = ("sys.version_info", "sys.hexversion", "platform.python_version")
+_ENVIRONMENT = ("os.environ", "os.getenv")
 _NUMBERED = re.compile(r"\W*(?:jax(?:lib)?\W+)?0\.\d+(?:\.\d+)*\w*")
 
 
@@ -55,6 +57,13 @@ def is_unknown(names: Names, test: ast.expr) -> bool:
     module, _, name = (names.path(test) or "").rpartition(".")
     outside = bool(module) and module.partition(".")[0] not in ("jax", "jaxlib")
     return outside and name.isupper() and not is_ordinary(name)
+
+
+def is_in_environment(names: Names, value: ast.expr, key: ast.expr) -> bool:
+    """True for `os.environ.get("OLD_JAX")`, or what stands for it."""
+    word = key.value if isinstance(key, ast.Constant) else None
+    path = names.path(value) or ""
+    return path.startswith(_ENVIRONMENT) and isinstance(word, str) and speaks(word)
 
 
 def passed(node: ast.Call) -> list[ast.expr]:

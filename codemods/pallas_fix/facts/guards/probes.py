@@ -13,6 +13,7 @@ from pallas_fix.facts.guards.evidence import (
     has_version,
     imported,
     inner,
+    is_in_environment,
     is_number,
     is_ref,
     names_jax,
@@ -29,10 +30,10 @@ from pallas_fix.facts.guards.words import (
 from pallas_fix.facts.names import Function, Names
 from pallas_fix.facts.scopes import FUNCTIONS, Binding, defaults
 
+_STEPS = 50
 _NAMES = frozenset({"hasattr", "getattr"})
 _OF_OBJECTS = frozenset("hasattr dir vars type callable isinstance issubclass".split())
 _READS = ("inspect.", "dataclasses.fields", "typing.get_")
-_ENVIRONMENT = ("os.environ", "os.getenv")
 # Functions that make of a version or an answer another form of it.
 _FORMS = frozenset(
     "bool int float str tuple list set frozenset map any all len sorted min max dict zip next iter "
@@ -52,6 +53,7 @@ class Probes:
         self._objects = objects
         self._tries = tries
         self._known: dict[object, Kind] = {}
+        self._depth = 0
 
     def asks(self, test: ast.expr) -> bool:
         """True if the truth of an expression depends on what this jax is or has."""
@@ -62,7 +64,16 @@ class Probes:
         return isinstance(mark, ast.Call) and self.kind(mark) is Kind.ANSWER
 
     def kind(self, expr: ast.expr) -> Kind:
-        """What an expression has to do with the version of jax."""
+        """What an expression has to do with the version of jax, as far as a few steps tell."""
+        if self._depth > _STEPS:
+            return Kind.NOTHING
+        self._depth += 1
+        try:
+            return self._kind(expr)
+        finally:
+            self._depth -= 1
+
+    def _kind(self, expr: ast.expr) -> Kind:
         match expr:
             case ast.Name():
                 return self._name(expr)
@@ -134,7 +145,7 @@ class Probes:
         return isinstance(expr, ast.Constant) or (path or "").startswith("jax.")
 
     def _subscript(self, value: ast.expr, index: ast.expr) -> Kind:
-        if self.kind(value) is Kind.ANSWER or self._is_in_environment(value, index):
+        if self.kind(value) is Kind.ANSWER or is_in_environment(self._names, value, index):
             return Kind.ANSWER
         return Kind.CHOICE if self.asks(index) else Kind.NOTHING
 
@@ -152,7 +163,7 @@ class Probes:
             return Kind.ANSWER
         if names_jax(node) and is_version_of_jax(path.replace("distribution", "version")):
             return Kind.ANSWER
-        if args and self._is_in_environment(func, args[0]):
+        if args and is_in_environment(self._names, func, args[0]):
             return Kind.ANSWER
         definition = self._names.definition(func)
         if definition is not None:
@@ -195,11 +206,6 @@ class Probes:
         if path is None:
             return isinstance(func, ast.Name) and self._names.star
         return not is_of_others(path)
-
-    def _is_in_environment(self, value: ast.expr, key: ast.expr) -> bool:
-        path = self._names.path(value) or ""
-        word = key.value if isinstance(key, ast.Constant) else None
-        return path.startswith(_ENVIRONMENT) and isinstance(word, str) and speaks(word)
 
     def _function(self, function: Function) -> Kind:
         """What a function of the file answers, as far as its returns tell."""
