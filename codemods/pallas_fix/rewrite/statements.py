@@ -180,7 +180,10 @@ class _Maker:
             if run and (plan.after or index == len(statements) - 1):
                 yield self._run(line, run, kept, number)
                 run = []
-            yield from (_Piece(new, at, at, new=True) for new in plan.after)
+            after = list(plan.after)
+            if after and isinstance(line, cst.FunctionDef | cst.ClassDef):
+                after[0] = _spaced(after[0])
+            yield from (_Piece(new, at, at, new=True) for new in after)
 
     def _run(self, line: Line, run: Sequence[int], kept: Sequence[int], number: int) -> _Piece:
         """The statements of `run`, which follow one another on an old line."""
