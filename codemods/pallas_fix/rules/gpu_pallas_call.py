@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pallas_fix.facts import Facts
 from pallas_fix.facts.backends import MOSAIC_GPU
 from pallas_fix.rules.base import Finding, Reason, Rule
+from pallas_fix.rules.pipelined.launch import as_kernel
 from pallas_fix.versions import changed
 
 _CHANGE = changed("0.10.2", fails="0.11.2")
@@ -16,9 +17,11 @@ class GpuPallasCall(Rule):
     """`pl.pallas_call` is given the parameters of Mosaic GPU.
 
     ## What it does
-    It reports each such launch. Nothing is rewritten: `pl.pallas_call` copied the blocks into
-    shared memory and back, and `plgpu.kernel` hands the kernel refs in global memory. The copies,
-    their barriers and the shapes of what they need must be written.
+    `pl.pallas_call` becomes `plgpu.kernel`, whose kernel gets refs in global memory, and the code
+    of the kernel becomes the body of a `plgpu.emit_pipeline`, which copies the blocks. That is
+    what the launch was lowered to until jax 0.11.1: the parallel axes of the grid stay in the grid
+    and get names, for which the index maps ask; the sequential ones become the grid of the
+    pipeline. No pipeline is made where all blocks are in global memory.
 
     ## Why it fails
     On jax 0.11.2 and later: an `AssertionError` without a message while the call is lowered
@@ -27,33 +30,39 @@ class GpuPallasCall(Rule):
 
     ## Example
     ```python
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...] + 1
+
     pl.pallas_call(kernel, out_shape=shape, compiler_params=plgpu.CompilerParams())(x)
     ```
-    becomes, by hand,
+    becomes
     ```python
-    def body(x_gmem, o_gmem):
-        @functools.partial(pl.run_scoped, x_smem=plgpu.SMEM(...), o_smem=plgpu.SMEM(...),
-                           barrier=plgpu.Barrier())
-        def _(x_smem, o_smem, barrier):
-            plgpu.copy_gmem_to_smem(x_gmem, x_smem, barrier)
-            plgpu.barrier_wait(barrier)
-            kernel(x_smem, o_smem)
-            plgpu.commit_smem()
-            plgpu.copy_smem_to_gmem(o_smem, o_gmem)
-            plgpu.wait_smem_to_gmem(0)
+    def kernel(x_gmem, o_gmem):
+        def on_blocks(_, x_ref, o_ref):
+            o_ref[...] = x_ref[...] + 1
 
-    plgpu.kernel(body, out_type=shape)(x)
+        plgpu.emit_pipeline(
+            on_blocks,
+            grid=(),
+            in_specs=[plgpu.BlockSpec()],
+            out_specs=[plgpu.BlockSpec()],
+        )(x_gmem, o_gmem)
+
+    plgpu.kernel(kernel, out_type=shape, compiler_params=plgpu.CompilerParams())(x)
     ```
 
     ## When it is not fixed
-    Always, see above.
+    The kernel is not a function of this file that takes refs alone and has this one launch; its
+    operands cannot be counted; the grid, a block spec or an index map is not written out, or uses
+    names that stand for something else in the kernel; a kernel with sequential axes asks for
+    `pl.program_id`; the launch has other arguments (`input_output_aliases=`, `grid_spec=`).
 
     ## What to do by hand
-    Copy as in the example; with a grid of blocks, use `plgpu.emit_pipeline` in the body.
+    As in the example; or copy with `plgpu.copy_gmem_to_smem` and `plgpu.copy_smem_to_gmem`.
 
     ## How it is verified
-    There is nothing to verify. A kernel before is compiled through the lowering that jax still
-    ships.
+    The kernel after is traced, lowered and compiled, and run where that can be done. A kernel
+    before can only be interpreted. The fix is plausible, not certain.
     """
 
     code = "API036"
@@ -72,11 +81,13 @@ class GpuPallasCall(Rule):
                 message = (
                     f"`pl.pallas_call` with `plgpu.CompilerParams` is {_CHANGE}: now `plgpu.kernel`"
                 )
-                yield self.reported(module, launch.call, message, _CHANGE, _BY_HAND)
+                made = as_kernel(module, launch) or _BY_HAND
+                yield self.reported(module, launch.call, message, _CHANGE, made, certain=False)
 
 
 _BY_HAND = Reason(
     "blocks-become-copies",
-    "the refs of plgpu.kernel are in global memory, and the copies of the blocks must be written",
-    "copy into plgpu.SMEM and back, or use plgpu.emit_pipeline in the body of plgpu.kernel",
+    "the refs of plgpu.kernel are in global memory; which blocks are to be copied, and which "
+    "operands there are, does not all stand in the launch and its kernel",
+    "let plgpu.kernel run plgpu.emit_pipeline over the blocks, with the kernel as its body",
 )
