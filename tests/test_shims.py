@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
+from fixture import Fixture, all_fixtures
 from pallas_fix.facts import Facts
 from pallas_fix.fixpoint import fix_text
 from pallas_fix.rules import all_rules
@@ -89,6 +91,22 @@ def test_no_old_form_changes_in_an_arm(old: str, new: str) -> None:
         for test in TESTS:
             text = head + choice.format(old=old, new=new, test=test)
             assert result(text) == text
+
+
+REPAIRED = [
+    fixture
+    for fixture in all_fixtures()
+    if fixture.after.text != fixture.before.text and "__future__" not in fixture.before.text
+]
+
+
+@pytest.mark.parametrize("fixture", REPAIRED, ids=lambda fixture: fixture.name)
+def test_nothing_changes_in_a_file_for_an_older_jax(fixture: Fixture) -> None:
+    code = indent(fixture.before.text, "    ")
+    text = f"import jax\nif jax.__version_info__ < (0, 7):\n{code}\nelse:\n    kernel = None\n"
+    outcome = fixture.fix(text)
+    assert outcome.bug == ""
+    assert [finding.code for finding in outcome.applied if finding.code != "IGN001"] == []
 
 
 def guarded_words(text: str) -> list[str]:

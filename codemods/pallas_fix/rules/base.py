@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from pallas_fix.edits import Edit, Fix, Span
+from pallas_fix.edits import AddImport, Edit, Fix, InsertComment, SetComment, Span
 from pallas_fix.versions import NEWEST, Change, VersionRange, since
 
 if TYPE_CHECKING:
@@ -109,10 +109,14 @@ class Rule(ABC):
     def findings(self, module: Facts) -> Iterator[Finding]:
         """What `find` yields, as far as it concerns the jax that the code must run on.
 
-        A fix whose form is too new for some of these versions gives way to the reason.
+        A fix whose form is too new for some of these versions gives way to the reason, and so does
+        one that would change an arm of somebody's test for versions.
         """
         versions = self.options.versions
-        for finding in self.find(module):
+        for found in self.find(module):
+            finding = found
+            if found.fix is not None and _enters_shim(module, found.fix):
+                finding = replace(found, fix=None, reason=_SHIM)
             change = finding.change
             if change is None:
                 yield finding
@@ -122,6 +126,19 @@ class Rule(ABC):
                     reason = needs_newer(VersionRange(change.works), f"jax {old[0]}")
                     finding = replace(finding, fix=None, reason=reason)
                 yield finding
+
+
+_SHIM = Reason(
+    "part-of-a-shim",
+    "its fix would change code under a test for versions or names of jax, which is left alone",
+    "drop what the test keeps for an older jax, then run again",
+)
+_WORDLESS = (AddImport, InsertComment, SetComment)
+
+
+def _enters_shim(module: Facts, fix: Fix) -> bool:
+    edits = (edit for edit in fix.edits if not isinstance(edit, _WORDLESS))
+    return any(module.is_guarded(edit.span) for edit in edits)
 
 
 def needs_newer(works: VersionRange, wanted: str) -> Reason:

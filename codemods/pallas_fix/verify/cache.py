@@ -193,13 +193,24 @@ def _sum(path: Path, body: str) -> str:
 
 def _entries(folder: Path) -> Iterator[tuple[float, int, str]]:
     """Yield when each entry was last used, its size, and its path."""
-    with suppress(OSError):
-        for shard in os.scandir(folder):
-            if shard.is_dir(follow_symlinks=False):
-                for entry in os.scandir(shard.path):
-                    if _ENTRY.fullmatch(entry.name):
-                        status = entry.stat(follow_symlinks=False)
-                        yield status.st_mtime, status.st_size, entry.path
+    for shard in _listed(folder):
+        for entry in _listed(shard):
+            # Another run may have removed it since.
+            with suppress(OSError):
+                if _ENTRY.fullmatch(entry.name):
+                    status = entry.stat(follow_symlinks=False)
+                    yield status.st_mtime, status.st_size, entry.path
+
+
+def _listed(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
+    """What is in a folder; nothing in what is none, or is gone."""
+    try:
+        if isinstance(folder, os.DirEntry) and not folder.is_dir(follow_symlinks=False):
+            return []
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return []
 
 
 def _decode(told: dict[str, Any]) -> Outcome:
