@@ -83,7 +83,7 @@ class Facts:
     @cached_property
     def index(self) -> Index:
         """The nodes of the module by what they are called."""
-        return Index.of(self.tree)
+        return self.names.index
 
     @cached_property
     def backends(self) -> Backends:
@@ -124,8 +124,6 @@ class Facts:
                 found.update(self.names.enclosing(call))
         return found
 
-    def _functions(self) -> Iterator[Function]:
+    def _functions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """Functions of the module and of its classes, outer ones before those inside them."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield node
+        return sorted(self.index.functions, key=lambda f: len(list(self.names.enclosing(f))))

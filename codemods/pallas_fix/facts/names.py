@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pallas_fix.edits import AddImport
+from pallas_fix.facts.index import Index
 from pallas_fix.facts.optional import optional
 from pallas_fix.facts.paths import canonical, short
 from pallas_fix.facts.scopes import FUNCTIONS, Binding, Function, Scope, read_scopes
@@ -56,6 +57,11 @@ class Names:
         self.star = found.star
         self.calls = found.calls
         self._home = found.home
+
+    @cached_property
+    def index(self) -> Index:
+        """The nodes of the module by kind and by word."""
+        return Index.of(self.parent)
 
     def scope(self, node: ast.AST) -> Scope:
         """The scope in which `node` is evaluated."""
@@ -220,10 +226,7 @@ class Names:
         found = set(self.scopes[self.tree].bindings)
         for scope in self.scopes.values():
             found.update(scope.bindings)
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Name):
-                found.add(node.id)
-        return found
+        return found | {node.id for node in self.index.all(ast.Name)}
 
     def fresh(self, base: str) -> str:
         """A name like `base` that nothing in the module uses."""
@@ -275,8 +278,8 @@ class Names:
         """`jax.experimental.pallas.tpu` where `import` of that path makes it a usable prefix."""
         package, inner, _ = _PUBLIC[module]
         path = f"{package}.{inner}" if package else inner
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import) and self.scope(node).parent is None:
+        for node in self.index.all(ast.Import):
+            if self.scope(node).parent is None:
                 for item in node.names:
                     usable = item.asname is None and f"{item.name}.".startswith(f"{path}.")
                     if usable and self._import_target(path.split(".")[0], self.scope(at)):

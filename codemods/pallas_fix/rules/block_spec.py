@@ -106,7 +106,7 @@ class BlockSpec(Rule):
 
     def _left(self, module: Facts) -> Iterator[Finding]:
         """Variables that hold a mode, and that nothing needs any more."""
-        for node in ast.walk(module.tree) if "locked" in module.text else ():
+        for node in module.index.all(ast.Assign) if "locked" in module.text else ():
             match node:
                 case ast.Assign(targets=[ast.Name() as target], value=value):
                     made = value.func if isinstance(value, ast.Call) else value
@@ -133,6 +133,5 @@ def _is_used(module: Facts, target: ast.Name) -> bool:
     exported = module.names.at_import(target) and not target.id.startswith("_")
     listed = exported and module.names.lookup("__all__", module.names.scope(target)) is not None
     return listed or any(
-        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and same(module, node, target)
-        for node in ast.walk(module.tree)
+        same(module, node, target) for node in module.index.names.get(target.id, ())
     )

@@ -69,7 +69,7 @@ class ChangedArgument(Rule):
         for call in module.names.calls:
             name, place = _called(module, call)
             rows = table.get(name or "")
-            if not rows or module.is_guarded(module.span(call)):
+            if not rows:
                 continue
             unpacked = list(options(module, call, lambda other: _called(module, other)[0]))
             given = {keyword.arg for keyword in call.keywords} | {o.name for o in unpacked}
@@ -78,7 +78,7 @@ class ChangedArgument(Rule):
                 same = [option for option in unpacked if option.name == row.old]
                 answers.append(_repaired(module, same, row, given))
                 for made in answers:
-                    if made is not None:
+                    if made is not None and not module.is_guarded(module.span(call)):
                         what = row.what.format(f"is {row.change}")
                         yield self.reported(module, call, what, row.change, made)
 

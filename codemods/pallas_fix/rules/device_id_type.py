@@ -77,8 +77,8 @@ class DeviceIdTypeArgument(Rule):
                 if not is_none(option.value):
                     dropped.update(n for n in ast.walk(option.value) if isinstance(n, ast.expr))
                     yield self._argument(module, call, option)
-        for node in ast.walk(module.tree):
-            if not isinstance(node, ast.Attribute) or node.attr != "MESH" or node in dropped:
+        for node in module.index.attributes.get("MESH", ()):
+            if node in dropped:
                 continue
             if module.names.public(node) == "pltpu.DeviceIdType.MESH":
                 if isinstance(node.value, ast.Name) or module.is_guarded(module.span(node)):

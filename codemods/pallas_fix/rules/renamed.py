@@ -199,7 +199,7 @@ def _imported(module: Facts) -> Iterator[tuple[Imported, list[Row]]]:
     """The names that `from ... import` brings and that have another name now."""
     table = rows()
     words = last_words()
-    for statement in module.index.imports:
+    for statement in module.index.all(ast.ImportFrom):
         if statement.level:
             continue
         for alias in statement.names:

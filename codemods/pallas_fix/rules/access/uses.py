@@ -33,7 +33,7 @@ def _candidates(module: Facts, words: Collection[str]) -> Iterator[ast.Attribute
         yield from module.index.attributes.get(word, ())
     bound = {
         alias.asname or alias.name
-        for statement in module.index.imports
+        for statement in module.index.all(ast.ImportFrom)
         for alias in statement.names
         if alias.name in words
     }

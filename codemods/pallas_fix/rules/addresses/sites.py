@@ -120,9 +120,7 @@ def written(module: Facts) -> Iterator[ast.Call]:
 
 def handed_on(module: Facts) -> Iterator[ast.AST]:
     """The places that name one of the functions without calling it: `functools.partial(...)`."""
-    for node in ast.walk(module.tree):
-        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
-            continue
+    for node in module.index.read:
         if module.names.qualified(node) not in (ACC, POP):
             continue
         around = module.names.parent[node]

@@ -18,9 +18,7 @@ _JIT = frozenset({"jax.jit", "jax.experimental.pjit.pjit"})
 
 def found(facts: Facts) -> Iterator[Place]:
     """Each mesh that a `with` enters, where it surely is one."""
-    for node in ast.walk(facts.tree):
-        if not isinstance(node, ast.With):
-            continue
+    for node in facts.index.all(ast.With):
         for item in node.items:
             if not _is_mesh(facts, item.context_expr):
                 continue

@@ -68,12 +68,10 @@ class Form:
 def found(facts: Facts) -> Iterator[Place]:
     """The places where one of the functions stands, but for those in imports."""
     local = _locals(facts)
-    for node in ast.walk(facts.tree):
-        named = isinstance(node, ast.Name) and node.id in local
-        if not (named or (isinstance(node, ast.Attribute) and node.attr in WORDS)):
-            continue
-        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
-            continue
+    read = facts.index
+    attributes = (node for word in WORDS for node in read.attributes.get(word, ()))
+    names = (node for word in local for node in read.names.get(word, ()))
+    for node in (*attributes, *names):
         name = facts.names.public(node)
         form = FORMS.get(name) if name else None
         if form is not None and name is not None:
@@ -83,13 +81,12 @@ def found(facts: Facts) -> Iterator[Place]:
 def _locals(facts: Facts) -> set[str]:
     """The names of the file that may stand for one of the functions."""
     found: set[str] = set()
-    for node in ast.walk(facts.tree):
-        if isinstance(node, ast.ImportFrom):
-            found.update(alias.asname or alias.name for alias in node.names if alias.name in WORDS)
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
-            word = getattr(node.value, "attr", None) or getattr(node.value, "id", None)
-            if word in WORDS | found:
-                found.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    for statement in facts.index.all(ast.ImportFrom):
+        found.update(alias.asname or alias.name for alias in statement.names if alias.name in WORDS)
+    for assign in facts.index.all(ast.Assign):
+        word = getattr(assign.value, "attr", None) or getattr(assign.value, "id", None)
+        if word in WORDS or word in found:
+            found.update(target.id for target in assign.targets if isinstance(target, ast.Name))
     return found
 
 
@@ -177,8 +174,8 @@ def _frames(facts: Facts, assign: ast.Assign, call: ast.Call) -> list[ast.Attrib
     if len(assign.targets) != 1 or not isinstance(target, ast.Name):
         return None
     uses: list[ast.Attribute] = []
-    for node in ast.walk(facts.tree):
-        if not isinstance(node, ast.Name) or node.id != target.id or node is target:
+    for node in facts.index.all(ast.Name):
+        if node.id != target.id or node is target:
             continue
         if facts.constants.origin(node) is not call:
             continue

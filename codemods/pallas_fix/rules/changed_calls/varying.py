@@ -29,10 +29,8 @@ _MAPS = frozenset({"map", "jax.tree.map", "jax.tree_util.tree_map", "jax.tree_ma
 
 def found(facts: Facts) -> Iterator[Place]:
     """Each `.vma` of what is surely, or by its name perhaps, the type of a value."""
-    for node in ast.walk(facts.tree):
-        if not isinstance(node, ast.Attribute) or node.attr != "vma":
-            continue
-        if not isinstance(node.ctx, ast.Load) or facts.names.path(node.value) in _TYPES:
+    for node in facts.index.attributes.get("vma", ()):
+        if facts.names.path(node.value) in _TYPES:
             continue
         sure = _is_type(facts, node.value)
         called = node.value.attr if isinstance(node.value, ast.Attribute) else ""

@@ -21,8 +21,8 @@ def wrong_place(module: Facts) -> Iterator[Trouble]:
             if given is not None and space is not None and space[0] == "pltpu.ACC":
                 message = "operands of a kernel cannot be in accumulator memory"
                 yield Trouble(call, message, _without_space(module, call, given))
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+    for node in module.index.all(ast.BinOp):
+        if isinstance(node.op, ast.MatMult):
             space = module.allocations.space(node.left)
             if space is not None and space[0] == "pltpu.ACC":
                 message = "an accumulator belongs to a core, so its space cannot be put on a mesh"

@@ -14,10 +14,8 @@ from pallas_fix.rules.construction.trouble import Trouble
 def stray(module: Facts, known: Sequence[ast.expr]) -> Iterator[Trouble]:
     """Invented names that are none of the `known` ones, nor what those are defined by."""
     defined = {bound_by(module, name) for name in known if isinstance(name, ast.Name)}
-    for node in ast.walk(module.tree):
-        if not isinstance(node, ast.Attribute) or node in known:
-            continue
-        if not is_invented(module.names.qualified(node)):
+    for node in module.index.all(ast.Attribute):
+        if node in known or not is_invented(module.names.qualified(node)):
             continue
         parent = module.names.parent[node]
         longer = is_invented(module.names.qualified(parent))

@@ -34,22 +34,23 @@ class Moved:
 def moved(facts: Facts) -> Iterator[Moved]:
     """The imports that name a module that has moved, or something in one."""
     table = modules()
-    for node in ast.walk(facts.tree):
-        if isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            row = _row(node.module)
+    for node in facts.index.all(ast.ImportFrom):
+        if node.level or not node.module:
+            continue
+        row = _row(node.module)
+        if row is not None:
+            new = row.new + node.module[len(row.name) :]
+            yield Moved(node, row, (SetModule(facts.span(node), new),) if row.new else ())
+            continue
+        for alias in node.names:
+            found = table.get(f"{node.module}.{alias.name}")
+            if found is not None:
+                yield Moved(alias, found, _member(facts, node, alias, found))
+    for statement in facts.index.all(ast.Import):
+        for alias in statement.names:
+            row = _row(alias.name)
             if row is not None:
-                new = row.new + node.module[len(row.name) :]
-                yield Moved(node, row, (SetModule(facts.span(node), new),) if row.new else ())
-                continue
-            for alias in node.names:
-                found = table.get(f"{node.module}.{alias.name}")
-                if found is not None:
-                    yield Moved(alias, found, _member(facts, node, alias, found))
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                row = _row(alias.name)
-                if row is not None:
-                    yield Moved(alias, row, _whole(facts, node, alias, row))
+                yield Moved(alias, row, _whole(facts, statement, alias, row))
 
 
 def _row(path: str) -> Row | None:
@@ -88,11 +89,8 @@ def _whole(facts: Facts, node: ast.Import, alias: ast.alias, row: Row) -> tuple[
         last = row.name.rpartition(".")[2]
         changed += (
             Replace(facts.span(use), Code(row.new))
-            for use in ast.walk(facts.tree)
-            if isinstance(use, ast.Attribute)
-            and use.attr == last
-            and facts.names.path(use) == row.name
-            and _from_top(use)
+            for use in facts.index.all(ast.Attribute)
+            if use.attr == last and facts.names.path(use) == row.name and _from_top(use)
         )
     return tuple(changed)
 

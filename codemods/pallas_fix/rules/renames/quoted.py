@@ -37,11 +37,11 @@ def paths(facts: Facts) -> Iterator[tuple[ast.Constant, str, str]]:
 
 
 def _strings(facts: Facts) -> Iterator[tuple[ast.Constant, str]]:
-    for node in ast.walk(facts.tree):
-        for field in ("annotation", "returns"):
-            annotation = getattr(node, field, None)
-            if not isinstance(annotation, ast.expr):
-                continue
-            for part in ast.walk(annotation):
-                if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                    yield part, part.value
+    index = facts.index
+    annotations: list[ast.expr | None] = [node.annotation for node in index.all(ast.arg)]
+    annotations += [node.annotation for node in index.all(ast.AnnAssign)]
+    annotations += [node.returns for node in index.functions]
+    for annotation in annotations:
+        for part in ast.walk(annotation) if annotation is not None else ():
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part, part.value

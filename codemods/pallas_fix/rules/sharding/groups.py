@@ -61,19 +61,17 @@ class Group:
 def groups(facts: Facts) -> Iterator[Group]:
     """The groups of a file, those of imports first."""
     found: dict[object, list[ast.expr]] = {}
-    for node in ast.walk(facts.tree):
-        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
-            continue
+    for node in facts.index.read:
         if facts.names.path(node) == OLD:
             found.setdefault(_origin(facts, node), []).append(node)
     for imported in _imports(facts):
         names = found.pop(imported.statement, [])
         if not imported.alone(facts):
             continue
-        node, local = imported.alias, imported.local
+        local = imported.local
         shim = _is_tried(facts, imported.statement) or _is_shim(facts, imported.statement, names)
         uses = tuple(_use(facts, name) for name in names)
-        yield Group(node, imported, uses, is_exported(facts, local), shim)
+        yield Group(imported.alias, imported, uses, is_exported(facts, local), shim)
     for origin, names in found.items():
         if isinstance(origin, ast.Attribute):
             uses = tuple(_use(facts, name) for name in names)
@@ -93,8 +91,8 @@ def _origin(facts: Facts, node: ast.expr) -> object:
 
 
 def _imports(facts: Facts) -> Iterator[Imported]:
-    for node in ast.walk(facts.tree):
-        if isinstance(node, ast.ImportFrom) and not node.level and node.module == MODULE:
+    for node in facts.index.all(ast.ImportFrom):
+        if not node.level and node.module == MODULE:
             yield from (Imported(node, alias) for alias in node.names if alias.name == "shard_map")
 
 
@@ -164,11 +162,8 @@ def _later(facts: Facts, partial: Call, depth: int = 0) -> tuple[Call, ...] | No
     if target is not None:
         places = [
             node
-            for node in ast.walk(facts.tree)
-            if isinstance(node, ast.Name)
-            and isinstance(node.ctx, ast.Load)
-            and node.id == target
-            and facts.constants.origin(node) is partial.node
+            for node in facts.index.names.get(target, ())
+            if facts.constants.origin(node) is partial.node
         ]
     found = [partial]
     for place in places:

@@ -36,8 +36,7 @@ def leftover(facts: Facts) -> Iterator[tuple[ast.alias, Edit]]:
     """Each `import jax.experimental.shard_map` that nothing needs, and what takes it away."""
     statements = [
         (node, alias)
-        for node in ast.walk(facts.tree)
-        if isinstance(node, ast.Import)
+        for node in facts.index.all(ast.Import)
         for alias in node.names
         if alias.name == MODULE
     ]
@@ -70,7 +69,7 @@ def _brings_jax(facts: Facts, besides: ast.Import) -> bool:
     scope = facts.names.scope(besides)
     return any(
         alias.asname is None and alias.name.partition(".")[0] == "jax" and alias.name != MODULE
-        for node in ast.walk(facts.tree)
-        if isinstance(node, ast.Import) and facts.names.scope(node) is scope
+        for node in facts.index.all(ast.Import)
+        if facts.names.scope(node) is scope
         for alias in node.names
     )

@@ -39,9 +39,8 @@ def gpu_space(module: Facts) -> Iterator[Trouble]:
 
 def mesh_space(module: Facts) -> Iterator[Trouble]:
     """`space @ mesh` for a space that no mesh of cores has."""
-    for node in ast.walk(module.tree):
-        on_mesh = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
-        if not isinstance(node, ast.BinOp) or not on_mesh:
+    for node in module.index.all(ast.BinOp):
+        if not isinstance(node.op, ast.MatMult):
             continue
         if module.names.qualified(node.left) in _OFF_MESH:
             written = module.source(node.left)
